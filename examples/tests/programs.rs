@@ -182,7 +182,7 @@ fn databases_of_lmdb_move_in() {
     drop(lmdb);
 
     let target = to.to_str().unwrap();
-    assert!(is_refused(FROM_LMDB, &from, &[target, "people", "nobody"]));
+    assert!(is_refused(FROM_LMDB, &from, &[target, "people", "stranger"]));
     #[cfg(target_endian = "little")]
     assert!(is_refused(FROM_LMDB, &from, &[target, "people", "numbers"]));
     let said = run(FROM_LMDB, &from, &[target, "people", "by-city:multi"]);

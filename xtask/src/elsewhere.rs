@@ -326,7 +326,7 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_lists_who_starts_what() {
+    fn the_kernel_lists_the_interpreters() {
         let dir = tempfile::tempdir().unwrap();
         assert!(!starts_programs(&dir.path().join("gone"), "qemu-arm"));
         fs::write(dir.path().join("a"), "disabled\ninterpreter /usr/bin/qemu-arm\n").unwrap();

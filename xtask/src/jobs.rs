@@ -34,11 +34,11 @@ pub(crate) fn run(jobs: Vec<Job>, at_once: usize) -> Result<Vec<Done>, String> {
 
 fn run_all(jobs: Vec<Job>, at_once: usize) -> Result<Vec<Done>, String> {
     let (jobs, done) = (Mutex::new(VecDeque::from(jobs)), Mutex::new(Vec::new()));
-    let next = || jobs.lock().expect("nobody panics with it").pop_front();
+    let next = || jobs.lock().expect("no thread panics with it").pop_front();
     let work = || -> Result<(), String> {
         while let Some(job) = next() {
             let ended = run_one(job)?;
-            done.lock().expect("nobody panics with it").push(ended);
+            done.lock().expect("no thread panics with it").push(ended);
         }
         Ok(())
     };
@@ -47,7 +47,7 @@ fn run_all(jobs: Vec<Job>, at_once: usize) -> Result<Vec<Done>, String> {
         let ended = workers.into_iter().map(|worker| worker.join().expect("no panic"));
         ended.collect::<Result<Vec<()>, String>>()
     })?;
-    Ok(done.into_inner().expect("nobody panics with it"))
+    Ok(done.into_inner().expect("no thread panics with it"))
 }
 
 fn run_one(Job { name, mut command, .. }: Job) -> Result<Done, String> {

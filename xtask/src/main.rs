@@ -25,6 +25,8 @@ mod summary;
 mod targets;
 mod test;
 mod tidy;
+mod unique;
+mod words;
 
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -302,6 +304,8 @@ fn lint(shell: &Shell) -> Result<bool, String> {
     let mut complaints = layers::check(&files)?;
     complaints.extend(circles::check(&files));
     complaints.extend(tidy::check(&shell.root, &files)?);
+    complaints.extend(unique::check(&files));
+    complaints.extend(words::check(&files));
     complaints.extend(proof::check(&shell.root)?);
     complaints.extend(named::check(&files));
     complaints.extend(features::check(&files));

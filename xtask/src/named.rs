@@ -3,13 +3,19 @@
 //! In a row of a table, `` `files.rs` `a_test` `` names a function of a file; more of that file may
 //! follow after commas, as in `` `files.rs` `a_test`, `another` ``. A file may be given with
 //! directories before its name, as far as they are needed to tell it from others.
+//!
+//! The page of invariants names files alone: those must be there, too.
 
 use crate::source::Source;
 
 /// The pages whose tables name tests.
 const PAGES: [&str; 2] = ["docs/CATALOGUE.md", "docs/RELIABILITY.md"];
 
-/// Complains about every named function that no file of that name has, as `path:line: what`.
+/// The page that says in which files rules are asserted and tested.
+const RULES: &str = "docs/INVARIANTS.md";
+
+/// Complains about every named function that no file of that name has, and about named files that
+/// are not there, as `path:line: what`.
 pub(crate) fn check(files: &[Source]) -> Vec<String> {
     let mut complaints = Vec::new();
     for page in PAGES {
@@ -31,7 +37,35 @@ pub(crate) fn check(files: &[Source]) -> Vec<String> {
             complaints.push(format!("{page} names no test"));
         }
     }
+    complaints.extend(files_of_rules(files));
     complaints
+}
+
+/// Complains about files and directories that the page of invariants names and that are not there.
+fn files_of_rules(files: &[Source]) -> Vec<String> {
+    let Some(page) = files.iter().find(|file| file.path == RULES) else {
+        return vec![format!("{RULES} is missing")];
+    };
+    let mut complaints = Vec::new();
+    for (at, line) in page.text.lines().enumerate() {
+        // Every second part between marks is code.
+        for path in line.split('`').skip(1).step_by(2).filter(|code| is_path(code)) {
+            let (as_file, as_directory) = (format!("/{path}"), format!("/{path}/"));
+            let is_there = files
+                .iter()
+                .map(|file| format!("/{}", file.path))
+                .any(|file| file.ends_with(&as_file) || file.contains(&as_directory));
+            if !is_there {
+                complaints.push(format!("{RULES}:{}: no `{path}`", at + 1));
+            }
+        }
+    }
+    complaints
+}
+
+fn is_path(code: &str) -> bool {
+    let is_part = |b: u8| b.is_ascii_alphanumeric() || matches!(b, b'_' | b'-' | b'.' | b'/');
+    code.bytes().all(is_part) && (code.ends_with(".rs") || code.contains('/'))
 }
 
 /// Files and functions that a row names.
@@ -90,6 +124,7 @@ mod tests {
         let files = [
             file("docs/CATALOGUE.md", row),
             file("docs/RELIABILITY.md", "| none |"),
+            file("docs/INVARIANTS.md", "text\n| R1 | `d/a.rs`, `x/d`, `d/c.rs` | `a/b`, `f()` |"),
             file("x/a.rs", "fn one() {}"),
             file("x/d/a.rs", "fn two<T>() {}"),
             file("x/bc.rs", "fn one() {}"),
@@ -98,6 +133,8 @@ mod tests {
             "docs/CATALOGUE.md:1: no `gone` in any d/a.rs",
             "docs/CATALOGUE.md:1: no `one` in any c.rs",
             "docs/RELIABILITY.md names no test",
+            "docs/INVARIANTS.md:2: no `d/c.rs`",
+            "docs/INVARIANTS.md:2: no `a/b`",
         ];
         assert_eq!(check(&files), told);
     }

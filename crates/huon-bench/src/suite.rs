@@ -66,7 +66,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     let scale = args.scale.unwrap_or(if args.full { 1.0 } else { QUICK_SCALE });
     let until = (!args.full && args.scale.is_none())
         .then(|| Instant::now() + Duration::from_secs_f64(QUICK_MINUTES * 60.0));
-    let mut patience = Patience { until, late: HashSet::new() };
+    let mut deadlines = Deadlines { until, late: HashSet::new() };
     std::fs::create_dir_all(&args.out)?;
     let programs = programs(&args.out)?;
     let mut runs = plan(args, &programs)?;
@@ -88,7 +88,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
     for (at, run) in runs.iter().enumerate() {
         print!("[{:>4}/{}] {:<32}", at + 1, runs.len(), run.kind());
         std::io::stdout().flush()?;
-        if let Some(reason) = patience.ends_before(run) {
+        if let Some(reason) = deadlines.ends_before(run) {
             println!("left out: {reason}");
             if run.repeat == 0 {
                 write(&serde_json::to_string(&run.left_out(reason))?)?;
@@ -106,7 +106,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
             None => println!(" {seconds:7.1} s"),
             Some(reason) => {
                 println!(" {seconds:7.1} s, failed: {reason}");
-                patience.note(run, &reason);
+                deadlines.note(run, &reason);
                 write(&serde_json::to_string(&run.left_out(&reason))?)?;
             }
         }
@@ -117,7 +117,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 }
 
 /// What is not waited for.
-struct Patience {
+struct Deadlines {
     /// When no run begins any more.
     until: Option<Instant>,
     /// Runs of which a repeat did not end in time, as [`Run::kind`] names them. The next would
@@ -125,7 +125,7 @@ struct Patience {
     late: HashSet<String>,
 }
 
-impl Patience {
+impl Deadlines {
     /// Why a run is not begun, if it is not.
     fn ends_before(&self, run: &Run) -> Option<&'static str> {
         if self.until.is_some_and(|until| Instant::now() > until) {
@@ -385,13 +385,13 @@ mod tests {
             mode: Mode::Lazy,
             repeat,
         };
-        let mut patience = Patience { until: None, late: HashSet::new() };
-        patience.note(&run("bdb", 0), LATE);
-        patience.note(&run("lmdb", 0), "no space left on the disk");
-        assert!(patience.ends_before(&run("bdb", 1)).unwrap().contains("did not end"));
-        assert_eq!(patience.ends_before(&run("lmdb", 1)), None);
-        patience.until = Some(Instant::now() - Duration::from_secs(1));
-        assert!(patience.ends_before(&run("lmdb", 1)).unwrap().contains("no time"));
+        let mut deadlines = Deadlines { until: None, late: HashSet::new() };
+        deadlines.note(&run("bdb", 0), LATE);
+        deadlines.note(&run("lmdb", 0), "no space left on the disk");
+        assert!(deadlines.ends_before(&run("bdb", 1)).unwrap().contains("did not end"));
+        assert_eq!(deadlines.ends_before(&run("lmdb", 1)), None);
+        deadlines.until = Some(Instant::now() - Duration::from_secs(1));
+        assert!(deadlines.ends_before(&run("lmdb", 1)).unwrap().contains("no time"));
     }
 
     #[test]

@@ -5,7 +5,7 @@
  *    is a failure with a name, and the others run all the same.
  * 2. A program prints a line for each case: `ok`, `FAIL` or `skip`, its name, and what was wrong.
  *
- * Who includes it defines CODE_TEXT before, what a result means.
+ * A file that includes it defines CODE_TEXT before, what a result means.
  */
 #ifndef CASES_H
 #define CASES_H

@@ -16,7 +16,7 @@ const READING_MAX: usize = 64;
 /// So often a thread looks whether another one is done, before it lets others work.
 const SPINS: u32 = 100;
 /// Longer than any reading call lasts. The holder of a lock that is held for longer is dead.
-const PATIENCE: Duration = Duration::from_secs(10);
+const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 thread_local! {
     /// The thread's number, once it was asked for.
@@ -149,7 +149,7 @@ fn wait<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
         }
         if spin < SPINS {
             std::hint::spin_loop();
-        } else if began.elapsed() > PATIENCE {
+        } else if began.elapsed() > READ_LOCK_TIMEOUT {
             break;
         } else {
             std::thread::yield_now();

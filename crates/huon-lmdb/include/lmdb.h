@@ -5,11 +5,11 @@
  * names, numbers, layouts and behaviour are those of that interface. The data is in Huon's own
  * format; files of LMDB are not read (`huon load` takes the text of mdb_dump).
  *
- * What holds everywhere:
+ * Rules for all functions:
  *
  * Results. A function that returns int gives 0 (MDB_SUCCESS), one of the MDB_ codes below, or a
  * number of errno.h. Where nothing is said, a handle that is NULL or out of order gives EINVAL, no
- * memory ENOMEM, and a failed call of the system its errno. Every function of a transaction gives
+ * memory ENOMEM, and a failed system call its errno. Every function of a transaction gives
  * MDB_BAD_TXN after an earlier error has left it fit for an abort only, and while a child of it
  * lives.
  *
@@ -17,11 +17,11 @@
  *
  * Lifetimes. A value that was read points into the file's map: it is for reading only and is valid
  * until the transaction ends (mdb_txn_reset counts as an end), in a write transaction until its
- * next change. What a caller hands in is copied before the function returns.
+ * next change. Keys and values of the caller are copied before the function returns.
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
  * one thread at a time. A thread has one read transaction at most, unless MDB_NOTLS is set. One
- * write transaction exists at a time among all processes; who begins another waits.
+ * write transaction exists at a time among all processes; a thread that begins another waits.
  *
  * Processes. A child of fork goes on with the environments and databases that its parent opened,
  * and with transactions that were reset: its first call opens the files anew. Transactions and
@@ -113,7 +113,7 @@ typedef int(MDB_msg_func)(const char *msg, void *ctx);
 #define MDB_FIXEDMAP 0x01
 /* The path is that of the data file; the lock file is beside it, with `-lock` at its end. */
 #define MDB_NOSUBDIR 0x4000
-/* A commit flushes nothing: after a power cut, the last commits may be gone. */
+/* A commit flushes nothing: after a power loss, the last commits may be gone. */
 #define MDB_NOSYNC 0x10000
 /* Nothing is written and no write transaction can begin. */
 #define MDB_RDONLY 0x20000
@@ -123,11 +123,11 @@ typedef int(MDB_msg_func)(const char *msg, void *ctx);
 #define MDB_WRITEMAP 0x80000
 /* With MDB_WRITEMAP: commits begin to flush and do not wait. */
 #define MDB_MAPASYNC 0x100000
-/* Read transactions belong to nobody: a thread may have many, and another may go on with one. */
+/* Read transactions belong to no thread: one may have many, and another may go on with one. */
 #define MDB_NOTLS 0x200000
-/* No lock file: the caller sees to it that nobody reads or writes beside a writer. */
+/* No lock file: the caller sees to it that no other reads or writes beside a writer. */
 #define MDB_NOLOCK 0x400000
-/* Tell the system that reading goes here and there in the file. */
+/* Tell the kernel that reading goes here and there in the file. */
 #define MDB_NORDAHEAD 0x800000
 /* Do not clear memory that is about to be filled. */
 #define MDB_NOMEMINIT 0x1000000
@@ -260,7 +260,7 @@ typedef struct MDB_stat {
     mdb_size_t ms_entries;        /* records, each value of a key counted */
 } MDB_stat;
 
-/* What is known of an environment. */
+/* Figures of an environment. */
 typedef struct MDB_envinfo {
     void *me_mapaddr;           /* the address with MDB_FIXEDMAP, else NULL */
     mdb_size_t me_mapsize;          /* bytes that the file may grow to */
@@ -295,11 +295,11 @@ int mdb_env_create(MDB_env **env);
  *
  * With MDB_PREVSNAPSHOT it is the snapshot of the meta before the newest: to look at it with
  * MDB_RDONLY, or else to go on from it, which gives up all that is newer with the first commit.
- * EAGAIN: somebody has the file open. MDB_CORRUPTED: pages of it were used again.
+ * EAGAIN: a process has the file open. MDB_CORRUPTED: pages of it were used again.
  *
  * EINVAL: unknown flags, or the handle is open already. ENOENT: no such directory, or with
  * MDB_RDONLY no such file. MDB_INVALID, MDB_VERSION_MISMATCH: a file of something else, or of
- * another version. EACCES, EAGAIN: not allowed, or in use by somebody who excludes others.
+ * another version. EACCES, EAGAIN: not allowed, or in use by a process that excludes others.
  */
 int mdb_env_open(MDB_env *env, const char *path, unsigned int flags, mdb_mode_t mode);
 
@@ -323,7 +323,7 @@ int mdb_env_copyfd2(MDB_env *env, mdb_filehandle_t fd, unsigned int flags);
 /* The shape of the main table, as last committed. */
 int mdb_env_stat(MDB_env *env, MDB_stat *stat);
 
-/* What is known of the environment. */
+/* The figures of the environment. */
 int mdb_env_info(MDB_env *env, MDB_envinfo *stat);
 
 /*
@@ -344,8 +344,8 @@ int mdb_env_get_flags(MDB_env *env, unsigned int *flags);
 /* The path that was given to mdb_env_open; it lives as long as the environment is open. */
 int mdb_env_get_path(MDB_env *env, const char **path);
 
-/* The descriptor of the data file, which stays the library's. Who writes with MDB_NOLOCK gets
- * another one, which he can lock. */
+/* The descriptor of the data file, which stays the library's. With MDB_NOLOCK a writer gets
+ * another one, which it can lock. */
 int mdb_env_get_fd(MDB_env *env, mdb_filehandle_t *fd);
 
 /*
@@ -427,7 +427,7 @@ int mdb_txn_renew(MDB_txn *txn);
  */
 int mdb_dbi_open(MDB_txn *txn, const char *name, unsigned int flags, MDB_dbi *dbi);
 
-/* Closes a named table's handle, which nobody may use any more; its number will be used again. */
+/* Closes a named table's handle: no thread may use it any more, and its number is used again. */
 void mdb_dbi_close(MDB_env *env, MDB_dbi dbi);
 
 /* The shape of a table as the transaction sees it. */

@@ -4,15 +4,16 @@
  * Programs written for libmdbx 0.10 or 0.11 compile with this header, or run without being built
  * anew, since names, numbers, layouts and behaviour are those of that interface. The data is in
  * Huon's own format; files of libmdbx are not read (`huon load` takes the text of mdbx_dump).
- * What came to the interface later, changes no layout and is cheap to have, says so.
+ * Later additions to the interface that change no layout and are cheap to have are here, too, and
+ * say so.
  *
- * What holds everywhere:
+ * Rules for all functions:
  *
  * Results. A function that returns int gives 0 (MDBX_SUCCESS), one of the MDBX_ codes below, or a
  * number of errno.h. MDBX_RESULT_TRUE is -1 and no error: each function that gives it says what it
  * stands for. Where nothing is said, a pointer that is NULL or an argument out of order gives
  * MDBX_EINVAL, a handle that was closed or never was one MDBX_EBADSIGN, no memory MDBX_ENOMEM, and
- * a failed call of the system its errno. Every function of a transaction gives MDBX_BAD_TXN after
+ * a failed system call its errno. Every function of a transaction gives MDBX_BAD_TXN after
  * an error has left it fit for an abort only, while a child of it lives, and after mdbx_txn_reset;
  * and MDBX_THREAD_MISMATCH in a thread that it does not belong to.
  *
@@ -22,14 +23,14 @@
  * Lifetimes. A value that was read points into the file's map: it is for reading only and is valid
  * until the transaction ends (mdbx_txn_reset counts as an end), in a write transaction until its
  * next change; several values at once (_MULTIPLE) are a copy, which the cursor keeps until it gives
- * the next one or is closed. What a caller hands in is copied before the function returns.
+ * the next one or is closed. Keys and values of the caller are copied before the function returns.
  *
  * Threads. Any number of threads may use one environment. A transaction and its cursors belong to
  * the thread that began it, unless MDBX_NOTLS is set: then any thread may use them, one at a time,
  * and may end a write transaction that another began. A thread has one transaction at most; with
  * MDBX_NOTLS it may read as often as it likes, but not begin to while it writes (see
- * MDBX_DBG_LEGACY_OVERLAP). One write transaction exists at a time among all processes; who begins
- * another waits.
+ * MDBX_DBG_LEGACY_OVERLAP). One write transaction exists at a time among all processes; a
+ * thread that begins another waits.
  *
  * Processes. A child of fork goes on with the environments and tables that its parent opened, and
  * with transactions that were reset: its first call opens the files anew. Transactions and cursors
@@ -56,7 +57,7 @@
 typedef mode_t mdbx_mode_t;
 /* A descriptor of an open file. */
 typedef int mdbx_filehandle_t;
-/* Who reads: a process, and a thread of it. */
+/* A process, and a thread of it. */
 typedef pid_t mdbx_pid_t;
 typedef pthread_t mdbx_tid_t;
 
@@ -194,7 +195,7 @@ typedef struct MDBX_env MDBX_env;
 /* A transaction: one snapshot to read, or the one writer's changes on top of it. */
 typedef struct MDBX_txn MDBX_txn;
 
-/* A place in one table. It is its owner's until he closes it, whatever becomes of transactions. */
+/* A place in one table. It is its owner's until it is closed, whatever becomes of transactions. */
 typedef struct MDBX_cursor MDBX_cursor;
 
 /* A table, by its number within the environment. 0 is of the library itself, 1 the main table. */
@@ -240,7 +241,7 @@ enum MDBX_env_flags_t {
      */
     MDBX_NOTLS = 0x200000,
     MDBX_NOSTICKYTHREADS = MDBX_NOTLS, /* its name since libmdbx 0.13 */
-    /* Tell the system that reading goes here and there in the file. */
+    /* Tell the kernel that reading goes here and there in the file. */
     MDBX_NORDAHEAD = 0x800000,
     /* Do not clear memory that is about to be filled. */
     MDBX_NOMEMINIT = 0x1000000,
@@ -248,13 +249,13 @@ enum MDBX_env_flags_t {
     MDBX_COALESCE = 0x2000000,
     /* Use first what became free last. */
     MDBX_LIFORECLAIM = 0x4000000,
-    /* Overwrite pages that became free. For who looks for errors in his own program. */
+    /* Overwrite pages that became free. For finding errors of a program. */
     MDBX_PAGEPERTURB = 0x8000000,
-    /* A commit waits until a power cut cannot take it away. */
+    /* A commit waits until a power loss cannot take it away. */
     MDBX_SYNC_DURABLE = 0,
     /* A commit leaves the last of its flushes to the next one: one commit may be gone. */
     MDBX_NOMETASYNC = 0x40000,
-    /* A commit flushes nothing: a power cut falls back to the last state that was flushed. */
+    /* A commit flushes nothing: a power loss falls back to the last state that was flushed. */
     MDBX_SAFE_NOSYNC = 0x10000,
     /* An older name of it. */
     MDBX_MAPASYNC = MDBX_SAFE_NOSYNC,
@@ -279,7 +280,7 @@ enum MDBX_txn_flags_t {
     /* This commit as with MDBX_SAFE_NOSYNC. */
     MDBX_TXN_NOSYNC = MDBX_SAFE_NOSYNC,
 
-    /* What else mdbx_txn_flags tells. */
+    /* Other results of mdbx_txn_flags. */
     MDBX_TXN_INVALID = INT32_MIN, /* it is no transaction */
     MDBX_TXN_FINISHED = 0x01,     /* it was reset */
     MDBX_TXN_ERROR = 0x02,        /* it can be aborted only */
@@ -315,7 +316,7 @@ enum MDBX_db_flags_t {
 typedef enum MDBX_db_flags_t MDBX_db_flags_t;
 HUON_MDBX_FLAGS(MDBX_db_flags_t)
 
-/* What a table is to a transaction: mdbx_dbi_flags_ex. */
+/* The state of a table in a transaction: mdbx_dbi_flags_ex. */
 enum MDBX_dbi_state_t {
     MDBX_DBI_DIRTY = 0x01, /* it was changed here */
     MDBX_DBI_STALE = 0x02, /* it was not looked at here yet */
@@ -477,7 +478,7 @@ enum MDBX_error_t {
     MDBX_MVCC_RETARDED = -30410,
     MDBX_LAGGARD_READER = -30409,
 
-    /* Numbers of the system, for what it would say itself. */
+    /* Numbers of errno.h, for errors that system calls have, too. */
     MDBX_ENODATA = ENODATA, /* the cursor stands nowhere */
     MDBX_EINVAL = EINVAL,   /* an argument is wrong */
     MDBX_EACCESS = EACCES,  /* it cannot be written here */
@@ -518,7 +519,7 @@ struct MDBX_stat {
 };
 typedef struct MDBX_stat MDBX_stat;
 
-/* What is known of an environment. */
+/* Figures of an environment. */
 struct MDBX_envinfo {
     struct {
         uint64_t lower;   /* bytes that the file keeps */
@@ -538,7 +539,7 @@ struct MDBX_envinfo {
     uint32_t mi_maxreaders;               /* slots for read transactions */
     uint32_t mi_numreaders;               /* how many of them have been in use at most */
     uint32_t mi_dxb_pagesize;             /* bytes of a page of the file */
-    uint32_t mi_sys_pagesize;             /* bytes of a page of the system */
+    uint32_t mi_sys_pagesize;             /* bytes of a page of the kernel */
     struct {
         struct {
             uint64_t x, y;
@@ -563,7 +564,7 @@ struct MDBX_envinfo {
 };
 typedef struct MDBX_envinfo MDBX_envinfo;
 
-/* What is known of a transaction. Sizes are bytes. */
+/* Figures of a transaction. Sizes are bytes. */
 struct MDBX_txn_info {
     uint64_t txn_id; /* of what a reader sees; of what a writer will have committed */
     /* Reader: commits since. Writer, if asked for: those since the oldest reader. */
@@ -575,7 +576,7 @@ struct MDBX_txn_info {
     uint64_t txn_space_retired;
     /* Reader: until the file has to grow. Writer: until MDBX_TXN_FULL. */
     uint64_t txn_space_leftover;
-    /* Reader, if asked for: what nobody else keeps. Writer: what it buffers. */
+    /* Reader, if asked for: what no other keeps. Writer: what it buffers. */
     uint64_t txn_space_dirty;
 };
 typedef struct MDBX_txn_info MDBX_txn_info;
@@ -667,7 +668,7 @@ typedef int(MDBX_reader_list_func)(void *ctx, int num, int slot, mdbx_pid_t pid,
 
 /*
  * Is asked what to do about the reader that keeps a writer from reusing pages, before the file
- * grows: who it is, what it sees, how many commits and bytes it keeps, and how often this was
+ * grows: which it is, what it sees, how many commits and bytes it keeps, and how often this was
  * asked. Results: below -1, an error, let the file grow; -1, nothing to be done, likewise; 0, look
  * again; 1, its transaction has been ended; 2 and above, its process has been ended. After a 0, a
  * last call with a `retry` below 0 says that the writer goes on.
@@ -675,7 +676,7 @@ typedef int(MDBX_reader_list_func)(void *ctx, int num, int slot, mdbx_pid_t pid,
 typedef int(MDBX_hsr_func)(const MDBX_env *env, const MDBX_txn *txn, mdbx_pid_t pid,
                            mdbx_tid_t tid, uint64_t laggard, unsigned gap, size_t space, int retry);
 
-/* What mdbx_env_pgwalk meets. */
+/* Kinds of pages that mdbx_env_pgwalk visits. */
 enum MDBX_page_type_t {
     MDBX_page_broken,
     MDBX_page_meta,
@@ -774,7 +775,7 @@ size_t mdbx_default_pagesize(void);
 int mdbx_get_sysraminfo(intptr_t *page_size, intptr_t *total_pages, intptr_t *avail_pages);
 
 /*
- * Whether it is sensible to have the system read ahead in a file of `volume` bytes: yes
+ * Whether it is sensible to let the kernel read ahead in a file of `volume` bytes: yes
  * (MDBX_RESULT_TRUE) if it and `redundancy` bytes fit into memory, else MDBX_RESULT_FALSE.
  */
 int mdbx_is_readahead_reasonable(size_t volume, intptr_t redundancy);
@@ -810,14 +811,14 @@ int64_t mdbx_int64_from_key(const MDBX_val key);
  */
 int mdbx_env_create(MDBX_env **penv);
 
-/* What mdbx_env_set_option sets. */
+/* Options of mdbx_env_set_option. */
 enum MDBX_option_t {
     MDBX_opt_max_db,      /* named tables that may be open */
     MDBX_opt_max_readers, /* read transactions that there may be, 1 to 32767 */
     MDBX_opt_sync_bytes,  /* unflushed bytes from which on a commit flushes; 0: never */
     MDBX_opt_sync_period, /* time after which a commit flushes; 0: never */
-    /* What the next nine set are details of libmdbx that Huon has not: they are kept, given back,
-     * and without an effect, but for txn_dp_limit. */
+    /* The next nine are for details of libmdbx that Huon has not: they are kept, given back, and
+     * without an effect, but for txn_dp_limit. */
     MDBX_opt_rp_augment_limit,
     MDBX_opt_loose_limit,
     MDBX_opt_dp_reserve_limit,
@@ -855,8 +856,8 @@ int mdbx_env_get_syncperiod(const MDBX_env *env, unsigned *period_seconds_16dot1
  *
  * MDBX_ENOFILE: it is not there, and `mode` is 0 or MDBX_RDONLY is set. MDBX_EINVAL: unknown flags.
  * MDBX_EPERM: the handle is open already. MDBX_INVALID, MDBX_VERSION_MISMATCH: a file of something
- * else, or of another version. MDBX_BUSY: in use by somebody who excludes others, or to be used so.
- * MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set.
+ * else, or of another version. MDBX_BUSY: in use by a process that excludes others, or to be used
+ * so. MDBX_INCOMPATIBLE: others use it with another durability, and MDBX_ACCEDE is not set.
  */
 int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, mdbx_mode_t mode);
 
@@ -868,7 +869,7 @@ int mdbx_env_open(MDBX_env *env, const char *pathname, MDBX_env_flags_t flags, m
 int mdbx_env_close_ex(MDBX_env *env, bool dont_sync);
 int mdbx_env_close(MDBX_env *env);
 
-/* How mdbx_env_delete goes about somebody who has the environment open. */
+/* How mdbx_env_delete goes about processes that have the environment open. */
 enum MDBX_env_delete_mode_t {
     MDBX_ENV_JUST_DELETE = 0,    /* do not look */
     MDBX_ENV_ENSURE_UNUSED = 1,  /* MDBX_BUSY */
@@ -898,7 +899,7 @@ int mdbx_env_stat_ex(const MDBX_env *env, const MDBX_txn *txn, MDBX_stat *stat, 
 int mdbx_env_stat(const MDBX_env *env, MDBX_stat *stat, size_t bytes);
 
 /*
- * What is known of the environment, as `txn` sees it, or now. `bytes` is the size of the struct:
+ * The figures of the environment, as `txn` sees it, or now. `bytes` is the size of the struct:
  * that of here, or without mi_pgop_stat, or without mi_bootid and what follows. Before the
  * environment is open, it tells what mdbx_env_set_geometry was given. The second is for no
  * transaction; the third, a later addition (0.13), for a file that is not opened.
@@ -992,9 +993,9 @@ int mdbx_thread_register(const MDBX_env *env);
 int mdbx_thread_unregister(const MDBX_env *env);
 
 /*
- * Opens an environment at the snapshot of one of its three metas, 0 to 2, to look whether it is
+ * Opens an environment at the snapshot of one of its three metas, 0 to 2, to see whether it is
  * any good, and makes it the newest. MDBX_EINVAL: no such meta. The second needs `writeable` and
- * that nobody else uses the file (MDBX_EPERM).
+ * that no other process uses the file (MDBX_EPERM).
  */
 int mdbx_env_open_for_recovery(MDBX_env *env, const char *pathname, unsigned target_meta,
                                bool writeable);
@@ -1046,14 +1047,14 @@ int mdbx_txn_renew(MDBX_txn *txn);
 /*
  * Lets a writer that needs space end the snapshot of a reader that is not at work, and comes back
  * to work. With `autounpark` any use of the transaction comes back. MDBX_BAD_TXN: the snapshot is
- * gone, but with `restart_if_ousted` the newest is read then, and it is MDBX_RESULT_TRUE. What was
- * read before must not be looked at while it is parked. Later additions (0.13).
+ * gone, but with `restart_if_ousted` the newest is read then, and it is MDBX_RESULT_TRUE.
+ * Values read before must not be looked at while it is parked. Later additions (0.13).
  */
 int mdbx_txn_park(MDBX_txn *txn, bool autounpark);
 int mdbx_txn_unpark(MDBX_txn *txn, bool restart_if_ousted);
 
 /*
- * What is known of the transaction. `scan_rlt` asks for what takes a look at all readers.
+ * The figures of the transaction. `scan_rlt` asks for those that take a look at all readers.
  */
 int mdbx_txn_info(const MDBX_txn *txn, MDBX_txn_info *info, bool scan_rlt);
 
@@ -1118,7 +1119,7 @@ int mdbx_dbi_open_ex2(MDBX_txn *txn, const MDBX_val *name, MDBX_db_flags_t flags
 int mdbx_set_compare(MDBX_txn *txn, MDBX_dbi dbi, MDBX_cmp_func *cmp);
 int mdbx_set_dupsort(MDBX_txn *txn, MDBX_dbi dbi, MDBX_cmp_func *cmp);
 
-/* Closes a named table's handle, which nobody may use any more; its number will be used again. */
+/* Closes a named table's handle: no thread may use it any more, and its number is used again. */
 int mdbx_dbi_close(MDBX_env *env, MDBX_dbi dbi);
 
 /* The shape of a table as the transaction sees it; `bytes` as for mdbx_env_stat_ex. */

@@ -101,7 +101,7 @@ fn dead_readers_hold_nothing() {
 }
 
 #[test]
-fn who_is_stopped_holds_nobody_up_for_ever() {
+fn a_stopped_process_holds_no_other_up_for_ever() {
     let dir = tempfile::tempdir().unwrap();
     let seed = scale::seed("stopped", 0);
     let (stops, killed) = stop_processes(dir.path(), seed, share(280));

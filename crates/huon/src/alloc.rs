@@ -1,10 +1,10 @@
-//! Memory for what grows with the data: where there is none, that is an error.
+//! Memory that grows with the data: where there is none, that is an error.
 //!
-//! 1. What may take 4096 bytes or more is reserved through here, or by a `try_reserve` of the
+//! 1. Memory of 4096 bytes or more is reserved through here, or by a `try_reserve` of the
 //!    standard library: [`Error::OutOfMemory`] where it is refused.
 //! 2. Smaller allocations end the process where they are refused, as anywhere in Rust.
 //!
-//! What must not be left half done is for the caller to know; the writer's free space notes a
+//! The caller must know which work must not be left half done; the writer's free space notes a
 //! refusal and goes on, since it is asked in the middle of undoing.
 
 use std::collections::{HashSet, TryReserveError};

@@ -104,7 +104,7 @@ points! {
     FlushPublished = "flush: published",
     /// It is named as durable, and still in flight.
     DurableMoved = "flush: durable moved",
-    /// Nothing is in flight any more, and the bell has not rung.
+    /// Nothing is in flight any more, and no client was notified.
     FlightEnded = "flush: flight ended",
     /// All is done but returning from the commit.
     CommitDone = "commit: done",

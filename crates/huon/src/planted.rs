@@ -42,8 +42,8 @@ pub(crate) enum Bug {
     /// The poisoning after a failed flush: it is tried again.
     PoisonLifted = 9,
     /// One free-list entry, in each commit that has many.
-    FreeItemLost = 10,
-    /// Taking back what an aborted level retired: its pages are free and in use.
+    FreeEntryLost = 10,
+    /// Taking back the pages that an aborted level retired: they are free and in use.
     RetiredAfterAbort = 11,
     /// The change of version by which a scan notices an edit.
     EditUnnoticed = 12,
@@ -89,16 +89,16 @@ pub(crate) enum Bug {
     PackedUnchecked = 32,
     /// The last of the values that get a tree of their own.
     LastValueLost = 33,
-    /// Giving back what an undone level took: its pages are neither free nor in use.
+    /// Giving back the pages that an undone level took: they are neither free nor in use.
     UndoneTakeLost = 34,
     /// The ceilings of all metas in choosing the id of a repair: it is that of the chosen one.
     RepairId = 35,
     /// The check of a snapshot before its meta is made the newest.
     SnapshotUnchecked = 36,
     /// The check that the snapshot which retained entries is still needed: they stay retained.
-    HolderStays = 37,
+    RetainedStays = 37,
     /// Opening the free-list pages that may list a part of the free tail of the file.
-    TailChunks = 38,
+    TailListPages = 38,
     /// The pointer to a page that a compaction has moved: it still leads to the old one.
     MovedPointer = 39,
     /// The retirement of the pages of a large value that a compaction has moved.
@@ -157,13 +157,13 @@ pub(crate) enum Bug {
     CeilingUnread = 203,
     /// I4: half of the pages that are written before the id rises.
     HalfWritten = 204,
-    /// I5: the wait for a later id of what was written and dropped.
+    /// I5: the wait for a later id of pages that were written and dropped.
     NoWait = 205,
     /// I6: the bound of a level: pages of outer ones are its own.
     LevelBound = 206,
-    /// I7: the striking out of what a level has written and dropped.
+    /// I7: the striking out of pages that a level has written and dropped.
     LevelKept = 207,
-    /// I9: the transaction's id as that of the end of what left the base: it is the base's.
+    /// I9: the transaction's id as the end of the pages that left the base: it is the base's.
     EndId = 209,
     /// I10: the first id as the one up to which entries were judged: it is the last.
     JudgedId = 210,
@@ -195,7 +195,7 @@ pub(crate) enum Bug {
     GuestsOnWholeLocks = 231,
     /// C1: the check whether a read transaction was inherited, where its tables are at hand.
     InheritedAtHand = 241,
-    /// C2: that what was locked in another generation is free.
+    /// C2: the release of locks that another generation held.
     OtherGeneration = 242,
     /// C3: the registration of what a forked child opens.
     ForkUnregistered = 243,

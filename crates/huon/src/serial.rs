@@ -3,9 +3,9 @@
 use serde::{Serialize, Serializer};
 
 /// The name of a table: a string where it is UTF-8, else its bytes as numbers.
-struct Name<'n>(&'n [u8]);
+struct SerialName<'n>(&'n [u8]);
 
-impl Serialize for Name<'_> {
+impl Serialize for SerialName<'_> {
     fn serialize<S: Serializer>(&self, out: S) -> Result<S::Ok, S::Error> {
         match std::str::from_utf8(self.0) {
             Ok(text) => out.serialize_str(text),
@@ -15,18 +15,18 @@ impl Serialize for Name<'_> {
 }
 
 pub(crate) fn name<S: Serializer>(name: &impl AsRef<[u8]>, out: S) -> Result<S::Ok, S::Error> {
-    Name(name.as_ref()).serialize(out)
+    SerialName(name.as_ref()).serialize(out)
 }
 
 pub(crate) fn name_if_any<S: Serializer>(
     name: &Option<impl AsRef<[u8]>>,
     out: S,
 ) -> Result<S::Ok, S::Error> {
-    name.as_ref().map(|name| Name(name.as_ref())).serialize(out)
+    name.as_ref().map(|name| SerialName(name.as_ref())).serialize(out)
 }
 
 pub(crate) fn names<S: Serializer>(names: &[Vec<u8>], out: S) -> Result<S::Ok, S::Error> {
-    out.collect_seq(names.iter().map(|name| Name(name)))
+    out.collect_seq(names.iter().map(|name| SerialName(name)))
 }
 
 /// 32 hexadecimal digits, in the five groups that RFC 9562 gives them.

@@ -1,7 +1,7 @@
 //! The engine's events for a program's log where the feature `tracing` is on; without it, none.
 //!
-//! Events have the target `huon` and fields rather than sentences. What needs a person is `WARN`,
-//! what happens once in an opening is `INFO`, commits and flushes are `DEBUG`.
+//! Events have the target `huon` and fields rather than sentences. Events that need a person are
+//! `WARN`, those that happen once in an opening `INFO`, commits and flushes `DEBUG`.
 
 #![cfg_attr(not(feature = "tracing"), allow(unused_variables))]
 

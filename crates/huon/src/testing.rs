@@ -1,4 +1,4 @@
-//! What unit tests share: how much to do, numbers for the test summary, and seeded random numbers.
+//! Helpers of unit tests: how much to do, numbers for the test summary, and seeded random numbers.
 
 /// How much a test does: `full`, or `few` under Miri, which takes a thousand times as long.
 pub(crate) fn sized(full: usize, few: usize) -> usize {

@@ -15,22 +15,22 @@ const LONGEST_STEP: Duration = Duration::from_millis(200);
 
 /// How long a kind may run.
 #[derive(Clone, Copy)]
-pub(crate) struct Patience {
+pub(crate) struct TimeLimit {
     limit: Duration,
     /// A test that reaches the limit counts as one that hangs.
     is_hang: bool,
 }
 
-impl Patience {
+impl TimeLimit {
     /// Enough for any kind.
-    pub(crate) const ALL: Patience = Patience { limit: Duration::from_secs(900), is_hang: true };
+    pub(crate) const ALL: TimeLimit = TimeLimit { limit: Duration::from_secs(900), is_hang: true };
 
     /// For a kind that takes `seconds` when nothing is wrong.
-    pub(crate) fn of(seconds: f64) -> Patience {
+    pub(crate) fn of(seconds: f64) -> TimeLimit {
         if seconds < 40.0 {
-            Patience { limit: Duration::from_secs(75), is_hang: true }
+            TimeLimit { limit: Duration::from_secs(75), is_hang: true }
         } else {
-            Patience { limit: super::CUT, is_hang: false }
+            TimeLimit { limit: super::CUT, is_hang: false }
         }
     }
 }
@@ -59,10 +59,10 @@ impl Attempt {
         kind: &Kind,
         bug: u32,
         share: u32,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<Attempt, String> {
         let start = Instant::now();
-        let mut left = patience.limit;
+        let mut left = time_limit.limit;
         // Tests that are killed leave their files.
         let scratch = shell.target.join("planted/scratch");
         std::fs::create_dir_all(&scratch).map_err(|e| format!("{}: {e}", scratch.display()))?;
@@ -76,7 +76,7 @@ impl Attempt {
             match first_failure(&mut command, path, &mut left)? {
                 End::Good => continue,
                 End::Failed(test) => caught_by = Some(test),
-                End::LimitReached if patience.is_hang => {
+                End::LimitReached if time_limit.is_hang => {
                     caught_by = Some(format!("{}, which hangs", name(path)));
                 }
                 End::LimitReached => is_cut = true,

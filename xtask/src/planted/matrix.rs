@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn the_page_shows_who_is_alone() {
+    fn the_page_shows_the_kinds_that_are_alone() {
         let bugs = [1, 2].map(|number| Bug {
             number,
             name: format!("N{number}"),

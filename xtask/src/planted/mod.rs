@@ -16,7 +16,7 @@ mod matrix;
 
 use std::time::Duration;
 
-use attempt::{Attempt, Patience};
+use attempt::{Attempt, TimeLimit};
 use kinds::Kind;
 use matrix::{Matrix, Trial};
 
@@ -68,16 +68,16 @@ pub(crate) fn run(shell: &Shell, wish: &Wish) -> Result<bool, String> {
     let (commit, date) = (matrix::commit(shell)?, matrix::date(shell)?);
     let mut trier = Trier { shell, wish, commit, date, matrix: &mut matrix };
     for kind in &kinds {
-        let Some(patience) = trier.patience(kind)? else { return Ok(false) };
+        let Some(time_limit) = trier.time_limit(kind)? else { return Ok(false) };
         for bug in &bugs {
-            trier.try_one(kind, bug, SMALL, patience)?;
+            trier.try_one(kind, bug, SMALL, time_limit)?;
         }
     }
     let missed: Vec<&&Bug> =
         bugs.iter().filter(|bug| !trier.matrix.is_caught(bug.number)).collect();
     for kind in &kinds {
         for bug in &missed {
-            trier.try_one(kind, bug, USUAL, Patience::ALL)?;
+            trier.try_one(kind, bug, USUAL, TimeLimit::ALL)?;
         }
     }
     print!("\n{}", matrix.table(&bugs));
@@ -95,14 +95,14 @@ struct Trier<'s> {
 
 impl Trier<'_> {
     /// How long a kind may take, from what it takes with no bug planted; `None` if it fails then.
-    fn patience(&self, kind: &Kind) -> Result<Option<Patience>, String> {
-        let attempt = Attempt::new(self.shell, kind, 0, SMALL, Patience::ALL)?;
+    fn time_limit(&self, kind: &Kind) -> Result<Option<TimeLimit>, String> {
+        let attempt = Attempt::new(self.shell, kind, 0, SMALL, TimeLimit::ALL)?;
         println!("{:10}   0  {}", kind.name, attempt.in_words());
         if attempt.caught_by.is_some() {
             println!("{} fails with no bug planted", kind.name);
             return Ok(None);
         }
-        Ok(Some(Patience::of(attempt.seconds)))
+        Ok(Some(TimeLimit::of(attempt.seconds)))
     }
 
     fn try_one(
@@ -110,13 +110,13 @@ impl Trier<'_> {
         kind: &Kind,
         bug: &Bug,
         share: u32,
-        patience: Patience,
+        time_limit: TimeLimit,
     ) -> Result<(), String> {
         let was_tried = self.matrix.was_tried(bug.number, kind.name, share) && !self.wish.again;
         if was_tried || self.wish.first && self.matrix.is_caught(bug.number) {
             return Ok(());
         }
-        let attempt = Attempt::new(self.shell, kind, bug.number, share, patience)?;
+        let attempt = Attempt::new(self.shell, kind, bug.number, share, time_limit)?;
         println!("{:10} {:3}  {}", kind.name, bug.number, attempt.in_words());
         let (commit, date) = (self.commit.clone(), self.date.clone());
         let Attempt { seconds, caught_by, is_cut } = attempt;

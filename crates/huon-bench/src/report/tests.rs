@@ -71,7 +71,7 @@ fn cells_hold_medians_spreads_and_ratios() -> Result<()> {
 }
 
 #[test]
-fn who_is_ahead_is_said_only_beyond_the_spread() -> Result<()> {
+fn the_engine_ahead_is_named_only_beyond_the_spread() -> Result<()> {
     let page = page(&run_of(&example())?, &[]);
     let ahead = row(&page, "## Huon and the best", "reads: get, 1 thread, lazy");
     assert!(ahead.ends_with("| 2.00 x | ahead |"), "{ahead}");

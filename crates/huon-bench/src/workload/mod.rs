@@ -73,7 +73,7 @@ pub(crate) const WORKLOADS: &[Listed] = &[
         300,
     ),
     listed("mixed", "one writer beside one reader, 10 s", LAZY, 120),
-    listed("parked", "everything written over beside a reader who sleeps", LAZY, 300),
+    listed("parked", "everything written over beside a reader that sleeps", LAZY, 300),
     listed("voiddb-256k", "4096 values of 256 KiB, keys of 511 bytes: voidDB", DURABLE, 300),
     listed("voiddb-16k", "65,536 values of 16 KiB: voidDB", DURABLE, 300),
     listed("lsmdb", "2 M small records, 1000 in a durable transaction: LSMDB", DURABLE, 300),

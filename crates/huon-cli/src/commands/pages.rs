@@ -243,7 +243,8 @@ impl Sum {
         let (count, runs) = (self.count, many(self.runs, "run"));
         let (name, holds) = match (self.kind, self.of_values) {
             (PageKind::Meta, _) => ("metas", String::new()),
-            (PageKind::FreeList, _) => ("free list", many(count, "item")),
+            (PageKind::FreeList, _) if count == 1 => ("free list", "1 entry".to_owned()),
+            (PageKind::FreeList, _) => ("free list", format!("{} entries", number(count))),
             (PageKind::Free, _) => ("free", format!("in {runs}")),
             (PageKind::Retained, _) => ("retained", format!("in {runs}, for older snapshots")),
             (PageKind::Branch, false) => ("  branches", format!("to {}", many(count, "page"))),

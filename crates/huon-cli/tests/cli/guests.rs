@@ -13,12 +13,12 @@ fn set_mode(path: &Path, mode: u32) {
 }
 
 #[test]
-fn who_may_not_write_looks_beside_a_writer() {
+fn a_guest_reads_beside_a_writer() {
     let place = Place::new();
     let run_as_other = |args: &[&str]| place.command(args).uid(OTHER).gid(OTHER).output();
     let is_root = std::fs::metadata("/proc/self").is_ok_and(|found| found.uid() == 0);
     if !is_root || run_as_other(&["--version"]).is_err() {
-        println!("skip who_may_not_write_looks_beside_a_writer: no other user can run the command");
+        println!("skip a_guest_reads_beside_a_writer: no other user can run the command");
         return;
     }
     set_mode(place.dir(), 0o755);

@@ -22,7 +22,7 @@ fn files(place: &Place) -> Vec<String> {
 }
 
 #[test]
-fn a_copy_replaces_what_nobody_uses() {
+fn a_copy_replaces_a_file_that_no_process_uses() {
     let place = two();
     place.run(&["copy", "a.huon", "b.huon"]).fails(2, &["b.huon", "exists", "-f"]);
     let open = Env::options().open(place.path("b.huon")).unwrap();

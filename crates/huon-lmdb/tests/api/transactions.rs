@@ -238,7 +238,7 @@ fn handles_belong_to_their_transaction_until_it_commits() {
 }
 
 #[test]
-fn nobody_else_uses_a_handle_before_the_commit() {
+fn no_other_transaction_uses_a_handle_before_the_commit() {
     let env = Env::new();
     let dbi = env.dbi("t", 0);
     mdb_dbi_close(env.env, dbi);

@@ -498,7 +498,7 @@ static void an_emptied_table_is_filled_again(void)
     done(in);
 }
 
-/* Who looks for a key has it, and so has who stays among its values. */
+/* The caller has the key that it looks for, and also while it stays among its values. */
 static void keys_that_are_known_are_left_alone(void)
 {
     static const struct {

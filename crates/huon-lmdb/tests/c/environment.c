@@ -359,8 +359,8 @@ static void a_full_map_and_a_larger_one(void)
     mdb_env_close(env);
 }
 
-/* Another process enlarges the file; who has the smaller map is told, and takes the new size over.
- */
+/* Another process enlarges the file; one with the smaller map is told, and takes the new size
+ * over. */
 static void another_process_grows_the_file(void)
 {
     MDB_env *env;

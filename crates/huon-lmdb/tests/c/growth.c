@@ -1,6 +1,6 @@
 /*
- * Puts as many records as it is told in one transaction, nothing else, for who counts what that
- * costs: `growth COUNT` in an empty directory.
+ * Puts as many records as it is told in one transaction, nothing else, so that the
+ * caller can count what that costs: `growth COUNT` in an empty directory.
  */
 #include "harness.h"
 

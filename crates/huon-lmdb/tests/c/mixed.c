@@ -198,7 +198,7 @@ static void writer(struct work *work)
             OK(mdb_txn_commit(txn));
         else
             mdb_txn_abort(txn);
-        /* Nobody promises that the others have their turn. */
+        /* Nothing promises that the others have their turn. */
         usleep(below(300));
     }
 }

@@ -41,7 +41,7 @@ static void commit_something(MDB_env *env)
     OK(mdb_txn_commit(txn));
 }
 
-static void nobody_reads(void)
+static void no_reader(void)
 {
     MDB_env *env = env_with(0);
     EXPECT(strcmp(list(env).text, "(no active readers)\n") == 0);
@@ -179,6 +179,6 @@ static void many_thousand_slots(void)
     mdb_env_close(env);
 }
 
-CASES(CASE(nobody_reads), CASE(readers_are_listed), CASE(enough_is_enough),
+CASES(CASE(no_reader), CASE(readers_are_listed), CASE(enough_is_enough),
       CASE(a_reader_that_died), CASE(a_reader_of_another_process),
       CASE(as_many_slots_as_asked_for), CASE(many_thousand_slots))

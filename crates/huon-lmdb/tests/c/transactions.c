@@ -119,7 +119,7 @@ static void one_reader_for_each_thread(void)
     mdb_env_close(env);
 }
 
-static void many_readers_of_nobody(void)
+static void many_readers_of_no_thread(void)
 {
     MDB_env *env = env_with(MDB_NOTLS);
     MDB_txn *txns[126], *one_more;
@@ -491,7 +491,7 @@ static void the_number_of_what_was_reset(void)
 
 CASES(CASE(readers_keep_what_they_saw), CASE(an_abort_leaves_nothing),
       CASE(ends_without_a_transaction), CASE(who_reads_changes_nothing), CASE(reset_and_renewed),
-      CASE(one_reader_for_each_thread), CASE(many_readers_of_nobody),
+      CASE(one_reader_for_each_thread), CASE(many_readers_of_no_thread),
       CASE(children_and_their_parent), CASE(the_end_of_a_parent_ends_its_child),
       CASE(children_that_cannot_be), CASE(cursors_of_a_parent_move_with_its_child),
       CASE(cursors_of_readers_live_on), CASE(writers_wait_for_each_other),

@@ -170,7 +170,7 @@ fn postmap_of_postfix() {
 
     run(&["lmdb:table"]).is("");
     run(&["-q", "user77@example.com", "lmdb:table"]).is("box539\n");
-    run(&["-q", "nobody@example.com", "lmdb:table"]).failed(1);
+    run(&["-q", "stranger@example.com", "lmdb:table"]).failed(1);
     let mut listed: Vec<String> =
         lines(2000).map(|line| line.trim().replace("  ", "\t") + "\n").collect();
     listed.sort();
@@ -246,7 +246,7 @@ fn ldb_tools_of_samba() {
     on(&delete, &["cn=user3,dc=example,dc=com", "cn=user23,dc=example,dc=com"])
         .is("Deleted 1 record\nDeleted 1 record\n");
     entries("(mail=user3@example.com)", 8);
-    on(&delete, &["cn=nobody,dc=example,dc=com"]).failed(32);
+    on(&delete, &["cn=stranger,dc=example,dc=com"]).failed(32);
     // The whole of it fails on its first record, and changes nothing.
     on(&add, &["in.ldif"]).failed(68);
     entries("(objectClass=*)", 198);
@@ -371,9 +371,9 @@ fn knotd_and_its_journal() {
     let mut server = Server(start.spawn().expect("a server that starts"));
     let ask = |args: &[&str]| debian.run(&knotc, &[&["-s", "run/knot.sock"], args].concat(), "");
     let answers = |args: &[&str], wanted: &str| {
-        let patience = Instant::now() + Duration::from_secs(60);
+        let deadline = Instant::now() + Duration::from_secs(60);
         while !ask(args).out.contains(wanted) {
-            assert!(Instant::now() < patience, "{:?}, not {wanted:?}", ask(args));
+            assert!(Instant::now() < deadline, "{:?}, not {wanted:?}", ask(args));
             std::thread::sleep(Duration::from_millis(50));
         }
     };

@@ -244,7 +244,7 @@ fn geometry_is_set_before_within_and_beside_transactions() {
 }
 
 #[test]
-fn who_is_first_brings_the_geometry_along() {
+fn the_first_process_brings_the_geometry_along() {
     let env = Env::new();
     let path = env.path().to_owned();
     assert_eq!(env.info().mi_geo.upper, 16 << 20);

@@ -66,7 +66,7 @@ fn env_of(env: &Env) -> std::mem::ManuallyDrop<Env> {
 }
 
 #[test]
-fn a_table_that_was_there_is_everybodys_at_once_and_a_new_one_when_it_is_committed() {
+fn an_existing_table_is_shared_at_once_and_a_new_one_after_its_commit() {
     let env = Env::new();
     let (txn, old) = filled(&env, 0, &[("k", "v")]);
     assert_eq!(mdbx_txn_commit(txn), 0);
@@ -263,7 +263,7 @@ fn a_program_orders_by_one_function() {
 }
 
 #[test]
-fn free_pages_are_a_table_without_records_for_who_reads() {
+fn free_pages_are_a_table_without_records_for_readers() {
     let env = Env::new();
     let txn = env.read();
     assert_eq!(stat(txn, 0), Ok(MDBX_stat { ms_psize: 4096, ..MDBX_stat::default() }));

@@ -96,7 +96,7 @@ fn a_transaction_is_its_threads() {
 }
 
 #[test]
-fn who_does_not_wait_is_told_that_somebody_writes() {
+fn a_thread_that_does_not_wait_is_told_of_the_writer() {
     let env = Env::new();
     let writer = env.write();
     assert_eq!(env.begin(ptr::null_mut(), TRY), Err(BUSY));

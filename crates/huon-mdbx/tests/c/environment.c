@@ -94,7 +94,7 @@ static void opened_once(void)
     if (OURS) EXPECT_RC(mdbx_env_create(NULL), MDBX_EINVAL); /* libmdbx 0.11.8 crashes */
 }
 
-/* Whoever has not opened it yet has little to ask. */
+/* A handle that is not open yet answers little. */
 static void not_open_yet(void)
 {
     MDBX_env *env = new_env();

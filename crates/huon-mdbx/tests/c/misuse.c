@@ -249,7 +249,7 @@ static void *reads(void *arg)
     return NULL;
 }
 
-/* A reader of nobody that two threads use at once, until one of them ends it. */
+/* A reader of no thread that two use at once, until one of them ends it. */
 static void two_threads_at_once(void)
 {
     MDBX_env *env = env_with(MDBX_NOTLS);

@@ -163,7 +163,7 @@ static void writer(struct work *work)
             OK(below(2) ? mdbx_txn_commit(child) : mdbx_txn_abort(child));
         }
         OK(below(7) ? mdbx_txn_commit(txn) : mdbx_txn_abort(txn));
-        /* Nobody promises that the others have their turn. */
+        /* Nothing promises that the others have their turn. */
         usleep(below(300));
     }
 }

@@ -177,7 +177,7 @@ static void one_durability_for_all(void)
     env = env_with(MDBX_SAFE_NOSYNC);
     OK(mdbx_env_close(env));
     env = new_env();
-    OK(mdbx_env_open(env, "./db", MDBX_RDONLY, 0)); /* who only reads need not */
+    OK(mdbx_env_open(env, "./db", MDBX_RDONLY, 0)); /* a reader need not */
     OK(mdbx_env_close(env));
     end(child, 0);
 }
@@ -196,7 +196,7 @@ static void has_written_and_not_closed(void)
     set(env, "k", "unflushed");
 }
 
-/* Without a power cut nothing is lost, however the process ended. */
+/* Without a power loss nothing is lost, however the process ended. */
 static void after_a_kill(void)
 {
     struct child child = start(has_written_and_not_closed);

@@ -181,7 +181,7 @@ static int end_it(const MDBX_env *env, const MDBX_txn *txn, mdbx_pid_t pid, mdbx
     return 0;
 }
 
-/* Half of what is free with nobody reading: Huon keeps one copy for a reader, libmdbx all since. */
+/* Half of what is free without readers: Huon keeps one copy for a reader, libmdbx all since. */
 #define LARGE (OURS ? 700000 : 50000)
 
 /* Changes until the file cannot grow, or so often. */
@@ -215,7 +215,7 @@ static void asked_about_a_slow_reader(void)
     EXPECT(mdbx_env_get_hsr(env) == NULL);
     OK(mdbx_env_set_hsr(env, let_it_grow));
     EXPECT(mdbx_env_get_hsr(env) == let_it_grow);
-    OK(change_until_full(env, 200)); /* nobody keeps anything */
+    OK(change_until_full(env, 200)); /* nothing is kept */
     EXPECT_NUM(calls, 0);
     slow = READ(env);
     EXPECT_RC(change_until_full(env, 200), MDBX_MAP_FULL);

@@ -198,7 +198,7 @@ static void as_many_as_one_likes(void)
     struct place in = in_table(MDBX_NOTLS);
     MDBX_txn *one = READ(in.env), *two = READ(in.env), *writer = WRITE(in.env);
     OK(put(writer, in.dbi, "k", "2", 0));
-    /* Whoever writes would keep pages from himself. */
+    /* A writer would keep pages from itself. */
     EXPECT_RC(try_begin(in.env, NULL, MDBX_TXN_RDONLY), MDBX_TXN_OVERLAPPING);
     OK(mdbx_txn_commit(writer));
     EXPECT_GET(one, in.dbi, "k", "v");
@@ -303,7 +303,7 @@ static void *reads_on(void *arg)
     return NULL;
 }
 
-static void a_reader_of_nobody(void)
+static void a_reader_of_no_thread(void)
 {
     struct place in = in_table(MDBX_NOTLS);
     struct other other = {in.env, READ(in.env), in.dbi, {0}};
@@ -738,7 +738,7 @@ static void *goes_on_to_write(void *arg)
 }
 
 /* Since libmdbx 0.13, but that there the thread ends it that began. */
-static void a_writer_of_nobody(void)
+static void a_writer_of_no_thread(void)
 {
     struct place in = in_table(MDBX_NOTLS);
     MDBX_txn *reader;
@@ -776,7 +776,7 @@ CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the
       CASE(a_reader_sees_one_snapshot), CASE(reset_and_renewed), CASE(the_end_of_what_was_reset),
       CASE(prepared_to_read), CASE(one_of_a_thread), CASE(as_many_as_one_likes),
       CASE(overlapping_as_of_old), CASE(one_writer_among_threads),
-      CASE(a_transaction_is_of_its_thread), CASE(a_reader_of_nobody), CASE(children),
+      CASE(a_transaction_is_of_its_thread), CASE(a_reader_of_no_thread), CASE(children),
       CASE(a_parent_waits_for_its_child), CASE(the_end_of_a_parent_is_that_of_its_child),
       CASE(who_can_have_no_child), CASE(a_childs_tables), CASE(a_parents_cursor_in_its_child),
       CASE(a_childs_cursor_is_taken_out_at_its_end),
@@ -785,4 +785,4 @@ CASES(CASE(commit_and_abort), CASE(numbers_of_transactions), CASE(flags_tell_the
       CASE(what_a_writer_is_told), CASE(what_a_commit_took), CASE(three_numbers_of_the_programs),
       CASE(a_pointer_of_the_programs), CASE(flags_of_a_beginning),
       CASE(nothing_is_left_after_an_abort), CASE(parked_readers),
-      CASE(a_writer_of_nobody), CASE(the_number_of_what_was_reset))
+      CASE(a_writer_of_no_thread), CASE(the_number_of_what_was_reset))

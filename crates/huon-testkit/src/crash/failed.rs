@@ -111,7 +111,7 @@ fn failed_flush(
     let oracle = Oracle::new(&trace);
     for keeps in [0, 50, 100] {
         let image = disk.disk_image(|_| dice.chance(keeps));
-        failure.judge(run, &oracle, &image, durable, "power cut");
+        failure.judge(run, &oracle, &image, durable, "power loss");
     }
     let killed = disk.after_kill(None).expect("a machine");
     let killed_before = disk.after_kill(Some(&lock_before)).expect("a machine");

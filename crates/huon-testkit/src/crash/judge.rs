@@ -270,9 +270,9 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         self.run.tally.cases += 1;
         let verdict = self.oracle.judge(case).unwrap_or_else(|what| {
             let how = match (case.lock, case.same_boot) {
-                (None, false) => "power cut",
+                (None, false) => "power loss",
                 (None, true) => "lock file lost",
-                (Some(_), false) => "power cut, old lock file",
+                (Some(_), false) => "power loss, old lock file",
                 (Some(_), true) => "same boot, with a lock file",
             };
             self.run.fail(self.first.as_deref(), name, &format!("{how}: {what}"))
@@ -290,14 +290,14 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
         }
         let mut dice = self.run.dice(name);
         if !self.run.passes_over(name, self.depth()) || self.run.asks_for_reboot(name) {
-            self.power_cut(name, shot, &mut dice);
+            self.power_loss(name, shot, &mut dice);
         }
         if shot.whole {
             self.kills(name, shot, &mut dice);
         }
     }
 
-    fn power_cut(&mut self, name: &str, shot: &Shot<'_>, dice: &mut Random) {
+    fn power_loss(&mut self, name: &str, shot: &Shot<'_>, dice: &mut Random) {
         let (oldest, newest) = (self.trace.oldest(shot.at), self.trace.newest(shot.upto));
         let case =
             Case { image: shot.image, lock: None, same_boot: false, oldest, newest, at: shot.at };

@@ -75,7 +75,7 @@ pub trait Ground: Switch {
     /// Opens what a kill of all clients would leave behind now; `None` where that cannot be tried.
     fn after_kill(&self, options: &Options) -> Option<Result<Env, Error>>;
     /// Opens what a power loss would leave behind now, if it took everything that is not flushed.
-    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>>;
+    fn after_power_loss(&self, options: &Options) -> Option<Result<Env, Error>>;
     /// Ends all clients as SIGKILL does, or the whole machine; what is open is open in vain.
     /// `false`: that cannot be done here.
     fn crash(&self, how: Crash) -> bool;
@@ -89,5 +89,5 @@ pub enum Crash {
     /// The processes die; the page cache and the lock file stay.
     Kill,
     /// The machine dies: what was not flushed is gone, and it is another boot.
-    PowerCut,
+    PowerLoss,
 }

@@ -100,16 +100,16 @@ impl<T: Trigger> Ground for Files<T> {
         None
     }
 
-    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>> {
+    fn after_power_loss(&self, options: &Options) -> Option<Result<Env, Error>> {
         Some(options.open(self.cut()))
     }
 
     fn crash(&self, how: Crash) -> bool {
-        if how == Crash::PowerCut {
+        if how == Crash::PowerLoss {
             let path = self.cut();
             *self.path.borrow_mut() = path;
         }
-        how == Crash::PowerCut
+        how == Crash::PowerLoss
     }
 
     fn directory(&self) -> Option<&Path> {

@@ -26,7 +26,7 @@ pub const ALL: [Workload; 38] = [
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
     Workload { name: "open after a kill", before: killed, during: open_and_use },
-    Workload { name: "open after a power cut", before: cut, during: open_and_use },
+    Workload { name: "open after a power loss", before: cut, during: open_and_use },
     Workload { name: "repair", before: opened_after_cut, during: small_durable },
     Workload { name: "repair after a kill", before: opened_after_kill, during: small_durable },
     Workload { name: "small durable", before: filled, during: small_durable },
@@ -101,7 +101,7 @@ fn killed(run: &mut Run<'_>) {
 
 fn cut(run: &mut Run<'_>) {
     lazily_filled(run);
-    run.crash(Crash::PowerCut);
+    run.crash(Crash::PowerLoss);
 }
 
 fn opened_after_kill(run: &mut Run<'_>) {

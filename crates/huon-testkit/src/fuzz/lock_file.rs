@@ -64,9 +64,9 @@ fn past() -> &'static Past {
         let durable = Arc::new(Mutex::new(0));
         let (log, now) = (seen.clone(), durable.clone());
         let note = move |disk: &SimDisk| {
-            let durable = *now.lock().expect("nobody panics here");
+            let durable = *now.lock().expect("no thread panics here");
             let moment = Moment { data: disk.image(), lock: disk.lock_image(), durable };
-            log.lock().expect("nobody panics here").push(moment);
+            log.lock().expect("no thread panics here").push(moment);
         };
         disk.watch(note.clone());
         let mut states = vec![Model::default()];
@@ -79,7 +79,7 @@ fn past() -> &'static Past {
             let lazy = round % 3 != 2;
             let durability = if lazy { Durability::Lazy } else { Durability::Durable };
             txn.commit_with(durability).expect("commit");
-            *durable.lock().expect("nobody panics here") =
+            *durable.lock().expect("no thread panics here") =
                 if lazy { round / 3 * 3 } else { round + 1 };
             readers.push(envs[round % 2].read().expect("a reader"));
             note(&disk);
@@ -87,7 +87,7 @@ fn past() -> &'static Past {
         drop(readers);
         drop(envs);
         note(&disk);
-        let moments = std::mem::take(&mut *seen.lock().expect("nobody panics here"));
+        let moments = std::mem::take(&mut *seen.lock().expect("no thread panics here"));
         Past { disk, moments, states }
     })
 }

@@ -59,10 +59,10 @@ pub fn crash(data: &[u8]) {
     let disk = SimDisk::new(RESERVE_BYTES).expect("a machine");
     let locks: Arc<Mutex<Vec<Vec<u64>>>> = Arc::default();
     let seen = locks.clone();
-    disk.watch(move |disk| seen.lock().expect("nobody panics here").push(disk.lock_image()));
+    disk.watch(move |disk| seen.lock().expect("no thread panics here").push(disk.lock_image()));
     let states = commits(&mut choices, &disk);
     let events = disk.events();
-    let locks = std::mem::take(&mut *locks.lock().expect("nobody panics here"));
+    let locks = std::mem::take(&mut *locks.lock().expect("no thread panics here"));
     // A new file's first events are the making of it, which happens beside its final name.
     let first = states[0].begun;
     let at = first + choices.below(events.len() - first + 1);

@@ -172,16 +172,16 @@ impl History {
     }
 
     /// The machine stops; a part of what was not flushed reaches the disk.
-    pub(crate) fn power_cut(&mut self, seed: u64) -> Step {
+    pub(crate) fn power_loss(&mut self, seed: u64) -> Step {
         let durable = self.env(0).durable_id();
-        let Some(left) = self.machine.after_power_cut(seed)? else {
+        let Some(left) = self.machine.after_power_loss(seed)? else {
             return self.reopen(0, Reopening::Same);
         };
         self.close_all()?;
         self.machine.go_on(left);
         let recovery = self.open(0)?;
         self.unclean = recovery != Recovery::Clean;
-        self.counts.add("power cut", 1);
+        self.counts.add("power loss", 1);
         let env = self.env(0);
         let txn = env.read()?;
         let Some(model) = self.commits.get(&txn.id()).filter(|_| txn.id() >= durable) else {

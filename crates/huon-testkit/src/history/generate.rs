@@ -187,7 +187,7 @@ impl Maker {
             12..=13 => self.ops.push(Op::Kill),
             14..=15 => {
                 let seed = self.random.next();
-                self.ops.push(Op::PowerCut { seed });
+                self.ops.push(Op::PowerLoss { seed });
             }
             16..=40 => self.scan(),
             41..=48 => {

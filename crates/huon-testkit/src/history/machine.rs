@@ -147,7 +147,7 @@ impl Machine {
     }
 
     /// What a power loss leaves: some part of what was not flushed, and the lock file at times.
-    pub(crate) fn after_power_cut(&mut self, seed: u64) -> huon::Result<Option<Left>> {
+    pub(crate) fn after_power_loss(&mut self, seed: u64) -> huon::Result<Option<Left>> {
         let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
         self.trail.follow(disk);
         let mut random = Random::new(seed);

@@ -371,7 +371,7 @@ pub enum Op {
     },
     Second,
     Kill,
-    PowerCut {
+    PowerLoss {
         seed: u64,
     },
 }

@@ -197,7 +197,7 @@ impl History {
                 Op::Reopen { client, how } => self.reopen(usize::from(*client), *how)?,
                 Op::Second => self.second()?,
                 Op::Kill => self.kill()?,
-                Op::PowerCut { seed } => self.power_cut(*seed)?,
+                Op::PowerLoss { seed } => self.power_loss(*seed)?,
                 Op::Limit { limit } => self.limit(*limit)?,
                 op if self.reader_op(op)? => {}
                 op if op.only_looks() => {
@@ -324,7 +324,7 @@ impl History {
                     return if *commit { Ok(()) } else { Err(Stop::Abort) };
                 }
                 Op::Begin { .. } | Op::Commit { .. } | Op::Abort => return Ok(()),
-                Op::Reopen { .. } | Op::Second | Op::Kill | Op::PowerCut { .. } => return Ok(()),
+                Op::Reopen { .. } | Op::Second | Op::Kill | Op::PowerLoss { .. } => return Ok(()),
                 _ => {}
             }
             self.pc += 1;

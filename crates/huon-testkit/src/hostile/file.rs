@@ -75,7 +75,7 @@ pub mod cell {
 const FIXED_LEAF: u8 = 3;
 /// What a tree's record says of an order that only its owner knows.
 const CUSTOM_ORDER: u8 = 4;
-/// Bytes of a free-space item.
+/// Bytes of a free-list entry.
 pub const ITEM_BYTES: usize = 24;
 /// Where a chunk's items begin.
 pub const CHUNK_ITEMS: usize = 48;
@@ -154,7 +154,7 @@ impl File {
         (3 * META_BYTES).div_ceil(self.page_bytes) as u32
     }
 
-    /// The frontier of the newest meta.
+    /// The high-water mark of the newest meta.
     pub fn used(&self) -> u32 {
         self.u32(self.meta(meta::USED))
     }

@@ -144,7 +144,7 @@ impl Fixture {
     }
 }
 
-/// Moves the free-space items of the newest meta to two chunks at the frontier.
+/// Moves the free-list entries of the newest meta to two chunks at the high-water mark.
 fn move_items_to_chunks(file: &mut File) {
     let (page_bytes, txnid, used) = (file.page_bytes, file.txnid(), file.used());
     let (count_at, items) = (file.meta(meta::ITEM_COUNT), file.meta(meta::ITEMS));

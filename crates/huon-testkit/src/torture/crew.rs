@@ -119,7 +119,7 @@ impl Crew {
     }
 
     pub(crate) fn pid(&self, seat: usize) -> Pid {
-        let process = self.seats[seat].as_ref().expect("somebody in that seat");
+        let process = self.seats[seat].as_ref().expect("a process in that seat");
         pid(process.child.id())
     }
 
@@ -139,7 +139,7 @@ impl Crew {
     /// Kills the process in that seat.
     pub(crate) fn kill(&mut self, seat: usize) -> Remains {
         self.look_for_trouble();
-        let mut process = self.seats[seat].take().expect("somebody in that seat");
+        let mut process = self.seats[seat].take().expect("a process in that seat");
         process.child.kill().expect("SIGKILL");
         let status = process.child.wait().expect("its end");
         if status.code().is_some() {
@@ -163,8 +163,8 @@ impl Crew {
     pub(crate) fn look_for_trouble(&mut self) {
         for seat in 0..SEATS {
             if let Some(text) = self.ledger.trouble(seat) {
-                let who = self.seats[seat].as_ref().map(|process| process.orders);
-                panic!("seat {seat}: {text}\n{who:?}\n{}", self.report());
+                let orders = self.seats[seat].as_ref().map(|process| process.orders);
+                panic!("seat {seat}: {text}\n{orders:?}\n{}", self.report());
             }
             let ended =
                 self.seats[seat].as_mut().and_then(|p| p.child.try_wait().expect("a child"));
@@ -176,8 +176,8 @@ impl Crew {
 
     fn ended(&self, seat: usize, status: &str) -> ! {
         let text = self.ledger.trouble(seat).unwrap_or_default();
-        let who = self.seats[seat].as_ref().map(|process| process.orders);
-        panic!("seat {seat} ended by itself, {status}: {text}\n{who:?}\n{}", self.report());
+        let orders = self.seats[seat].as_ref().map(|process| process.orders);
+        panic!("seat {seat} ended by itself, {status}: {text}\n{orders:?}\n{}", self.report());
     }
 
     /// What every process is about, for a run that has failed.

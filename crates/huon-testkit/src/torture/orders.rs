@@ -19,7 +19,7 @@ pub(crate) enum Role {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Act {
     /// It waits there to be killed, or for the word to go on.
-    Linger,
+    WaitThere,
     /// It only says that it came there: what follows is itself a wait.
     PassOn,
     /// It forks, and waits there to be killed. The child lives on.
@@ -64,7 +64,7 @@ pub(crate) struct Orders {
 const IN_TRANSACTION: u64 = 255;
 const OUTSIDE: u64 = 254;
 const ROLES: [Role; 3] = [Role::Writer, Role::Reader, Role::Guest];
-const ACTS: [Act; 3] = [Act::Linger, Act::PassOn, Act::Fork];
+const ACTS: [Act; 3] = [Act::WaitThere, Act::PassOn, Act::Fork];
 
 impl Orders {
     pub(crate) fn to_text(self) -> String {

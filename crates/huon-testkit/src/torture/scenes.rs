@@ -56,8 +56,9 @@ impl Scene {
     }
 
     fn await_arrivals(&mut self, seats: &[usize]) {
-        self.crew
-            .wait_until("somebody's stop", |crew| seats.iter().all(|seat| crew.has_arrived(*seat)));
+        self.crew.wait_until("a stop of one of them", |crew| {
+            seats.iter().all(|seat| crew.has_arrived(*seat))
+        });
     }
 
     fn verify(&self) {
@@ -89,10 +90,10 @@ pub fn kill_readers_that_hold(dir: &Path, seed: u64, kills: u64) -> (u64, u64) {
     let alone = scene.env.info().expect("information").used_bytes;
     let claimed = Place::Point(Point::SlotClaimed);
     let seats = [
-        (8, Place::Point(Point::Pinned), Act::Linger),
-        (9, Place::InTransaction, Act::Linger),
+        (8, Place::Point(Point::Pinned), Act::WaitThere),
+        (9, Place::InTransaction, Act::WaitThere),
         (10, Place::InTransaction, Act::Fork),
-        (11, claimed, Act::Linger),
+        (11, claimed, Act::WaitThere),
     ];
     let (mut killed, mut parents) = (0, 0);
     while killed < kills {
@@ -171,7 +172,7 @@ pub fn stop_processes(dir: &Path, seed: u64, rounds: u64) -> (u64, u64) {
 }
 
 fn stop_in(scene: &mut Scene, seat: usize, point: Point, lazy: u64) {
-    let stop = Stop { place: Place::Point(point), passes: 1, act: Act::Linger };
+    let stop = Stop { place: Place::Point(point), passes: 1, act: Act::WaitThere };
     scene.start(Role::Writer, seat, Some(stop), lazy);
     scene.await_arrivals(&[seat]);
     scene.crew.signal(seat, Signal::STOP);
@@ -231,7 +232,7 @@ fn stopped_flusher(scene: &mut Scene, point: Point, goes_on: bool) {
 
 /// A snapshot stays what it is while its reader is stopped.
 fn stopped_reader(scene: &mut Scene) {
-    let stop = Stop { place: Place::InTransaction, passes: 2, act: Act::Linger };
+    let stop = Stop { place: Place::InTransaction, passes: 2, act: Act::WaitThere };
     scene.start(Role::Reader, 8, Some(stop), 0);
     scene.await_arrivals(&[8]);
     scene.crew.signal(8, Signal::STOP);

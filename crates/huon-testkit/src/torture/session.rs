@@ -27,7 +27,7 @@ use crate::support::random::Random;
 const READERS_AT: usize = 8;
 /// A process that has not come to its point after so much work, or by then, never does.
 const WORK_MAX: u64 = 60;
-const PATIENCE: Duration = Duration::from_secs(10);
+const ARRIVAL_TIMEOUT: Duration = Duration::from_secs(10);
 /// How long one that has come is left there, so that others come to wait for it.
 const COMPANY: Duration = Duration::from_millis(25);
 /// Kills of writers between two times that all are killed.
@@ -190,7 +190,7 @@ impl Supervisor {
             Role::Reader | Role::Guest => more_readers,
         };
         for seat in self.occupied() {
-            let process = self.crew.process(seat).expect("somebody in that seat");
+            let process = self.crew.process(seat).expect("a process in that seat");
             let wanted = more(process.orders.role);
             let writes = process.orders.role == Role::Writer;
             if self.is_due(seat, wanted)
@@ -204,7 +204,7 @@ impl Supervisor {
         if self.pending.is_none() {
             self.crew.release_orphans();
             if self.random.below(150) == 0 {
-                self.stop_somebody();
+                self.stop_one_process();
             }
             if self.since_collapse >= COLLAPSE_EACH {
                 self.collapse();
@@ -245,7 +245,7 @@ impl Supervisor {
         // Some die before they have come to anything.
         let longest = if self.random.chance(10) { 8_000 } else { 400_000 };
         let life = self.random.below(longest) * self.random.below(100) / 100;
-        let life = if stop.is_some() { PATIENCE } else { Duration::from_micros(life) };
+        let life = if stop.is_some() { ARRIVAL_TIMEOUT } else { Duration::from_micros(life) };
         self.due[seat] = Instant::now() + life;
         self.there[seat] = None;
         self.crew.start(Orders {
@@ -275,7 +275,7 @@ impl Supervisor {
         let act = match () {
             () if waits => Act::PassOn,
             () if self.random.chance(12) => Act::Fork,
-            () => Act::Linger,
+            () => Act::WaitThere,
         };
         // Every process comes to each once, or seldom.
         let once =
@@ -286,7 +286,7 @@ impl Supervisor {
 
     fn readers_stop(&mut self, reading: &[Point]) -> Option<Stop> {
         let passes = self.random.below(30);
-        let act = if self.random.chance(10) { Act::Fork } else { Act::Linger };
+        let act = if self.random.chance(10) { Act::Fork } else { Act::WaitThere };
         match self.random.below(100) {
             0..20 => Some(Stop { place: Place::InTransaction, passes, act }),
             20..50 => {
@@ -379,7 +379,7 @@ impl Supervisor {
     }
 
     /// Stops a process for a moment; then it goes on, or dies without going on.
-    fn stop_somebody(&mut self) {
+    fn stop_one_process(&mut self) {
         let occupied = self.occupied();
         if occupied.is_empty() {
             return;
@@ -419,7 +419,7 @@ impl Supervisor {
             self.crew.ledger.rewind(found.seq);
         }
         for _ in 0..1 + self.random.below(9) {
-            self.kill_one_who_recovers();
+            self.kill_one_that_recovers();
         }
         if self.random.chance(50) {
             self.inspect(self.crew.acked().any, true);
@@ -428,7 +428,7 @@ impl Supervisor {
     }
 
     /// Starts one process alone, and kills it while it opens, repairs, or first writes.
-    fn kill_one_who_recovers(&mut self) {
+    fn kill_one_that_recovers(&mut self) {
         let writes = self.random.chance(85);
         let opening = [Point::OpenAlone, Point::OpenChosen, Point::OpenReady];
         let place = if writes {
@@ -436,7 +436,7 @@ impl Supervisor {
         } else {
             Place::Point(self.random.pick(&opening))
         };
-        let act = if self.random.chance(5) { Act::Fork } else { Act::Linger };
+        let act = if self.random.chance(5) { Act::Fork } else { Act::WaitThere };
         let stop = Stop { place, passes: 0, act };
         let (role, seat) = if writes { (Role::Writer, 0) } else { (Role::Reader, READERS_AT) };
         self.start(role, seat, Some(stop));

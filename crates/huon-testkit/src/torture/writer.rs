@@ -33,12 +33,12 @@ pub(crate) fn run(child: &'static Child) -> Outcome<()> {
                 scope.spawn(move || {
                     child.be_thread(thread);
                     let done = write(child, env, commits, Random::new(seed));
-                    *trouble.lock().expect("nobody panics with it") = done;
+                    *trouble.lock().expect("no thread panics with it") = done;
                 });
             }
             write(child, &env, commits, Random::new(random.next()))
         })?;
-        trouble.into_inner().expect("nobody panics with it")?;
+        trouble.into_inner().expect("no thread panics with it")?;
         child.enter(Context::Closing);
         if random.chance(20) {
             env.close_without_flush();

@@ -45,14 +45,14 @@ fn stop_there(point: Point) {
     STOP_AT.store(u32::MAX, Ordering::Release);
     STOPPED.store(true, Ordering::Release);
     // There the fork waits for the worker.
-    let patience = if point == Point::FileOpened { SHORT } else { LONG };
-    wait_for(&GO_ON, patience);
+    let timeout = if point == Point::FileOpened { SHORT } else { LONG };
+    wait_for(&GO_ON, timeout);
 }
 
-fn wait_for(flag: &AtomicBool, patience: Duration) -> bool {
+fn wait_for(flag: &AtomicBool, timeout: Duration) -> bool {
     let start = Instant::now();
     while !flag.load(Ordering::Acquire) {
-        if start.elapsed() > patience {
+        if start.elapsed() > timeout {
             return false;
         }
         std::thread::sleep(Duration::from_micros(100));

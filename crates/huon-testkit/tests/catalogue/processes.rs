@@ -300,8 +300,8 @@ fn tiny_commit(env: &Env) {
 /// were first at once or an open had failed. Here four processes come at once, again and again, and
 /// find the data file and the lock file in every state.
 #[test]
-fn who_comes_first_when_all_come_at_once() {
-    let name = "processes::who_comes_first_when_all_come_at_once";
+fn one_process_is_first_when_all_open_at_once() {
+    let name = "processes::one_process_is_first_when_all_open_at_once";
     if child::part().is_some() {
         return open_when_told(&child::path());
     }

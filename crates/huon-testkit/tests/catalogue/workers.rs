@@ -47,7 +47,7 @@ fn a_child_of_a_child_keeps_nothing_of_it() {
 
 /// C9: a program that goes into the background attaches before its parent ends.
 #[test]
-fn who_goes_into_the_background_attaches_first() {
+fn a_process_that_goes_into_the_background_attaches_first() {
     let place = Place::new();
     let mut pipe = [0; 2];
     // SAFETY: the array has room for two descriptors.

@@ -69,7 +69,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("lazy, then closed", lazy_then_closed),
     script("mixed with sync", mixed_with_sync),
     script("durable behind lazy", durable_behind_lazy),
-    script("reuse since the flush point", reuse_since_the_checkpoint),
+    script("reuse since the checkpoint", reuse_since_the_checkpoint),
     // Other modes of durability.
     script("no meta sync", no_meta_sync),
     with(
@@ -81,12 +81,7 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("never synced", |setup| setup.unsynced = true, ALL, never_synced),
     script("unsynced, lazy and durable", unsynced_lazy_and_durable),
     script("closed dirty", closed_dirty),
-    with(
-        "flush points by bytes",
-        |setup| setup.flush_bytes = Some(3000),
-        ALL,
-        checkpoints_by_bytes,
-    ),
+    with("checkpoints by bytes", |setup| setup.flush_bytes = Some(3000), ALL, checkpoints_by_bytes),
     script("tickets", tickets),
     // Spilling and giving up.
     with("spilling", spills, ALL, spilling),

@@ -81,7 +81,7 @@ impl Simulated {
         let disk = self.disk.borrow();
         let later = match how {
             Crash::Kill => disk.after_crash(&disk.image(), true),
-            Crash::PowerCut => disk.after_crash(&disk.flushed_image(), false),
+            Crash::PowerLoss => disk.after_crash(&disk.flushed_image(), false),
         };
         later.expect("a machine").with_lock_image(&disk.lock_image()).quiet()
     }
@@ -122,8 +122,8 @@ impl Ground for Simulated {
         Some(options.open_simulated(&self.crashed(Crash::Kill)))
     }
 
-    fn after_power_cut(&self, options: &Options) -> Option<Result<Env, Error>> {
-        Some(options.open_simulated(&self.crashed(Crash::PowerCut)))
+    fn after_power_loss(&self, options: &Options) -> Option<Result<Env, Error>> {
+        Some(options.open_simulated(&self.crashed(Crash::PowerLoss)))
     }
 
     fn crash(&self, how: Crash) -> bool {
@@ -257,7 +257,7 @@ fn cases() -> Vec<Case> {
         run(workload, &SETUPS[setup], &plan, manner, &name);
         // A client that waits in vain makes the same calls again and again.
         let calls = if workload < workloads::ALL.len() { usize::MAX } else { 12 };
-        for (number, call) in plan.met().into_iter().enumerate().take(calls) {
+        for (number, call) in plan.calls_made().into_iter().enumerate().take(calls) {
             for (error, for_good) in (0..ERRORS.len()).flat_map(|e| [(e, false), (e, true)]) {
                 // Torn writes take turns.
                 let torn = (number + error) % TORN.len() * usize::from(call == FaultCall::Write);
@@ -361,7 +361,7 @@ fn every_call_fails_in_turn() {
 /// A failed flush may have lost what it should have written, and the next one succeeds without it:
 /// so the commit is not acknowledged, and no client commits before the environment was opened anew.
 #[test]
-fn a_failed_flush_is_final_for_everybody() {
+fn a_failed_flush_is_final_for_all_clients() {
     const MAIN: TableDef<Bytes, Bytes> = TableDef::main();
     for large in [false, true] {
         let disk = SimDisk::new(16 << 20).unwrap().lossy();

@@ -64,7 +64,7 @@ const MUST_HAPPEN: [&str; 132] = [
     "reopen",
     "second client",
     "kill",
-    "power cut",
+    "power loss",
     "refusal",
     "spill",
     "several ids",

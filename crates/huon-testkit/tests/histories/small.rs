@@ -236,7 +236,7 @@ fn keys(env: &Env) -> Vec<u64> {
 }
 
 #[test]
-fn kills_and_power_cuts_leave_whole_commits() {
+fn kills_and_power_losses_leave_whole_commits() {
     let disk = SimDisk::new(RESERVE_BYTES).unwrap();
     let env = open(&disk);
     for n in 0..DURABLE + LAZY {

@@ -125,23 +125,23 @@ fn delete_if_deserted(
 ) -> Result<bool> {
     // Before a lock file is made beside what is no environment.
     recovery::check_ours(&*look_at(path)?)?;
-    let ground = open::real_ground(path, Options::default().create(false))?;
-    if !ground.storage.writable() {
+    let files = open::real_files(path, Options::default().create(false))?;
+    if !files.storage.writable() {
         return Err(Error::ReadOnly);
     }
-    let Some(gate) = Gate::try_lock(&ground.shared, GATE_WAIT)? else { return Ok(false) };
-    if !ground.storage.try_alone()? {
+    let Some(gate) = Gate::try_lock(&files.shared, GATE_WAIT)? else { return Ok(false) };
+    if !files.storage.try_alone()? {
         return Ok(false);
     }
-    let board = Arc::new(Board::attach(ground.shared.clone(), &gate)?);
-    if open::serves_another(&board, &*ground.storage, &gate)? {
+    let board = Arc::new(Board::attach(files.shared.clone(), &gate)?);
+    if open::serves_another(&board, &*files.storage, &gate)? {
         return Ok(false);
     }
-    if !open::is_named(path, &*ground.storage)? {
+    if !open::is_named(path, &*files.storage)? {
         return Ok(false);
     }
-    recovery::check_ours(&*ground.storage)?;
-    if !wanted(&board, &*ground.storage)? {
+    recovery::check_ours(&*files.storage)?;
+    if !wanted(&board, &*files.storage)? {
         return Ok(false);
     }
     let remove = |path: &Path| {

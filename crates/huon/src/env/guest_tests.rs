@@ -124,7 +124,7 @@ fn more_snapshots_than_are_asked_for_stay_all_the_same() {
 /// R6: once every client that could write is gone, the next one continues from the snapshot that
 /// guests read.
 #[test]
-fn who_opens_beside_guests_goes_on_where_others_stopped() {
+fn a_client_beside_guests_goes_on_where_others_stopped() {
     let disk = disk();
     let env = options().open_simulated(&disk).unwrap();
     write(&env, 1);
@@ -191,7 +191,7 @@ fn a_guest_that_comes_first_is_joined() {
 
 /// R6: also where the last client died between sealing a snapshot and publishing it.
 #[test]
-fn a_guest_keeps_nobody_out_wherever_the_last_client_died() {
+fn a_guest_keeps_no_client_out_wherever_the_last_one_died() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().write_buffer_bytes(1024).open_simulated(&disk).unwrap();
     write(&env, 1);
@@ -331,7 +331,7 @@ fn every_call_of_a_guest_may_fail() {
         drop(guest);
         assert_eq!(env.info().unwrap().readers.len(), 0, "call {number}");
         if plan.fired() == 0 {
-            assert!(plan.met().contains(&FaultCall::LockPin));
+            assert!(plan.calls_made().contains(&FaultCall::LockPin));
             break;
         }
     }

@@ -59,7 +59,7 @@ fn a_meta_of_another_file_is_none() {
     let id = |meta: &[u8]| u64::from_le_bytes(meta[48..56].try_into().unwrap());
     let mut slots = [0, 1, 2].map(|slot| slot * META_BYTES);
     slots.sort_by_key(|&at| id(&sound[at..]));
-    // What the newest one brought is lost, and the one before it is whole.
+    // The newest commit is lost, and the one before it is whole.
     let newest = id(&sound[slots[2]..]);
     for page in sound[3 * META_BYTES..].chunks_exact_mut(256) {
         if header::ptr(page).birth.0 == newest {

@@ -118,7 +118,7 @@ fn ids_jump_after_each_unclean_end() {
             put(&env, Durability::Durable);
             again(disk, true)
         }),
-        ("power cut", |disk| {
+        ("power loss", |disk| {
             let env = open(disk);
             put(&env, Durability::Lazy);
             again(disk, false)
@@ -191,13 +191,13 @@ fn a_disk_that_is_mounted_anew_brings_no_id_back() {
 
 /// Nothing is written under an id while the disk may still note the close before it.
 #[test]
-fn a_lock_file_that_cannot_be_flushed_lets_nobody_write() {
+fn a_lock_file_that_cannot_be_flushed_refuses_writers() {
     let (disk, id) = closed();
     let plan = FaultPlan::new();
     let env = options().open_faulty(&disk, &plan).unwrap();
     let before = plan.calls();
     env.write().unwrap().abort();
-    let met = plan.met();
+    let met = plan.calls_made();
     let sync = met.iter().position(|&call| call == FaultCall::LockSync).unwrap() as u64;
     assert!(sync >= before && env.close().is_ok());
     let plan = FaultPlan::new();
@@ -205,7 +205,7 @@ fn a_lock_file_that_cannot_be_flushed_lets_nobody_write() {
     plan.fail_once(sync, 5);
     assert!(matches!(env.write(), Err(Error::Io(_))));
     assert_eq!(plan.first_fired(), Some(FaultCall::LockSync));
-    let flushes = || plan.met().iter().filter(|&&call| call == FaultCall::LockSync).count();
+    let flushes = || plan.calls_made().iter().filter(|&&call| call == FaultCall::LockSync).count();
     assert_eq!((put(&env, Durability::Durable), flushes()), (id + 1, 2), "tried again");
     assert_eq!((put(&env, Durability::Durable), flushes()), (id + 2, 2), "and then no more");
 }

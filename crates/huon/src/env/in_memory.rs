@@ -3,7 +3,7 @@
 
 use std::path::Path;
 
-use crate::env::open::{self, Ground};
+use crate::env::open::{self, OpenFiles};
 use crate::env::{Env, Options};
 use crate::error::{Error, Result};
 use crate::os::RealFile;
@@ -84,12 +84,12 @@ impl Options {
         }
         // No other client can open it, so the lock file need not be searched.
         let options = Options { exclusive: true, ..self.clone() };
-        let ground = Ground {
+        let files = OpenFiles {
             storage: Box::new(RealFile::in_memory(options.reservation())?),
             shared: open::private_lock_file()?,
             private: true,
         };
         let nowhere = Path::new("");
-        Env::from_opened(open::open(ground, &options)?, nowhere, nowhere, &options)
+        Env::from_opened(open::open(files, &options)?, nowhere, nowhere, &options)
     }
 }

@@ -1,4 +1,4 @@
-//! What an environment says about itself.
+//! Reports about an environment: its sizes, settings, counts and readers.
 
 use crate::alloc::collected;
 use crate::env::Env;

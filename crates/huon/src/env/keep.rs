@@ -1,4 +1,4 @@
-//! What an open environment says of itself: where it lies, and how it commits.
+//! Questions to an open environment: where it lies, and how it commits.
 
 use std::path::Path;
 

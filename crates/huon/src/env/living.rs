@@ -21,7 +21,7 @@ use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use crate::env::open::{self, Inherited, Opened};
-use crate::env::options::Asked;
+use crate::env::options::SlowReaderCallback;
 use crate::env::{Env, Options, Settings};
 use crate::error::{Error, Result};
 use crate::os::{self, ForkLock, Identity};
@@ -153,8 +153,8 @@ impl Lives {
         let options = self.options_now(parent);
         let inherited =
             Inherited { data: *data, lock: *lock, map: parent.store.storage.map().clone() };
-        let ground = open::inherited_ground(path, &options, inherited)?;
-        let Opened { mut core, .. } = open::open(ground, &options)?;
+        let files = open::inherited_files(path, &options, inherited)?;
+        let Opened { mut core, .. } = open::open(files, &options)?;
         let same =
             core.store.uuid == parent.store.uuid && open::is_named(path, &*core.store.storage)?;
         if !same && !planted::is(Bug::ParentFiles) {
@@ -178,7 +178,7 @@ impl Lives {
             verify: settings.verify,
             lock_timeout: settings.lock_timeout,
             slow_before_growing: settings.slow_readers_before_growing,
-            slow_reader: parent.store.slow_readers.callback().map(Asked),
+            slow_reader: parent.store.slow_readers.callback().map(SlowReaderCallback),
             ..self.options.clone()
         };
         if !options.stays_apart() {

@@ -111,7 +111,7 @@ impl Env {
 
     pub(crate) fn open_at(given: &Path, options: &Options) -> Result<Env> {
         let path = &place::resolve(given)?;
-        let attempt = || open::open(open::real_ground(path, options)?, options);
+        let attempt = || open::open(open::real_files(path, options)?, options);
         for _ in 0..OPENS_MAX {
             let opened = attempt().map_err(|error| kinds::named(path, error))?;
             // A client that opened while it was deleted would go on with a file that has no name.
@@ -145,9 +145,9 @@ impl Env {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
             storage = Box::new(Faulty::new(disk, storage, plan.clone()));
         }
-        let ground = open::Ground { storage, shared, private };
+        let files = open::OpenFiles { storage, shared, private };
         let nowhere = Path::new("");
-        Env::from_opened(open::open(ground, options)?, nowhere, nowhere, options)
+        Env::from_opened(open::open(files, options)?, nowhere, nowhere, options)
     }
 
     /// `path`: where `given` leads.

@@ -3,13 +3,13 @@
 //! Everything here happens under the gate of the lock file. A lock on the data file itself decides
 //! which client is first, so that a lock file that was deleted or replaced while in use is noticed.
 //!
-//! `ground` finds the files and `create` makes them. `first` is what the first client does,
+//! `files` finds the files and `create` makes them. `first` is what the first client does,
 //! `company` what later ones do, and how they notice the others.
 
 mod company;
 mod create;
+mod files;
 mod first;
-mod ground;
 
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
 use std::sync::{Arc, Mutex};
@@ -29,11 +29,11 @@ use crate::txn::recovery::Recovery;
 use crate::txn::{Core, CoreCounts};
 
 pub(crate) use company::{is_named, serves_another};
-pub(crate) use ground::{Ground, Inherited, inherited_ground, private_lock_file, real_ground};
+pub(crate) use files::{Inherited, OpenFiles, inherited_files, private_lock_file, real_files};
 
 use company::{Deserted, has_company, is_of, join, open_deserted};
+use files::refuse_foreign_alone;
 use first::{open_first, open_private};
-use ground::refuse_foreign_alone;
 
 /// How long an open that is not first waits for live clients to show in the lock file.
 const JOIN_TIMEOUT: Duration = Duration::from_secs(2);
@@ -53,35 +53,35 @@ const UNSEEN: &str = "the file is in use, but not through this lock file: it was
                       reads on after a failed flush";
 
 /// Refuses to share the file where that was not wanted.
-fn check_shared(ground: &Ground, options: &Options) -> Result<()> {
-    if options.stays_apart() && ground.storage.has_others()? {
+fn check_shared(files: &OpenFiles, options: &Options) -> Result<()> {
+    if options.stays_apart() && files.storage.has_others()? {
         return Err(Error::Busy(
             "the file is open elsewhere; to choose a meta by hand, close it everywhere else".into(),
         ));
     }
-    if options.exclusive && !ground.private {
+    if options.exclusive && !files.private {
         return Err(Error::Busy("the file is open elsewhere and cannot be had alone".into()));
     }
     Ok(())
 }
 
-/// Opens what `ground` gives.
-pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
+/// Opens what `files` gives.
+pub(crate) fn open(mut files: OpenFiles, options: &Options) -> Result<Opened> {
     let start = Instant::now();
     loop {
-        let gate = Gate::lock(&ground.shared, GATE_TIMEOUT)?;
-        refuse_foreign_alone(&*ground.storage, options)?;
-        let Some(board) = attach(&ground, &gate, options)? else {
+        let gate = Gate::lock(&files.shared, GATE_TIMEOUT)?;
+        refuse_foreign_alone(&*files.storage, options)?;
+        let Some(board) = attach(&files, &gate, options)? else {
             drop(gate);
-            ground.make_private()?;
+            files.make_private()?;
             continue;
         };
-        let may_be_first = ground.storage.writable() && !ground.is_guest();
-        if may_be_first && ground.storage.try_alone()? {
-            if !serves_another(&board, &*ground.storage, &gate)? {
-                return open_first(ground, board, &gate, options);
+        let may_be_first = files.storage.writable() && !files.is_guest();
+        if may_be_first && files.storage.try_alone()? {
+            if !serves_another(&board, &*files.storage, &gate)? {
+                return open_first(files, board, &gate, options);
             }
-            ground.storage.leave()?;
+            files.storage.leave()?;
             drop(gate);
             if start.elapsed() > JOIN_TIMEOUT {
                 return Err(Error::Busy(REPLACED.into()));
@@ -89,41 +89,41 @@ pub(crate) fn open(mut ground: Ground, options: &Options) -> Result<Opened> {
             os::pause(JOIN_PAUSE);
             continue;
         }
-        check_shared(&ground, options)?;
-        if ground.private || has_company(&board, &*ground.storage, &gate)? {
-            if become_one_of(&*ground.storage, ground.private)? {
-                return if ground.private {
-                    open_private(ground, board, &gate, options)
+        check_shared(&files, options)?;
+        if files.private || has_company(&board, &*files.storage, &gate)? {
+            if become_one_of(&*files.storage, files.private)? {
+                return if files.private {
+                    open_private(files, board, &gate, options)
                 } else {
-                    join(ground, board, &gate, options)
+                    join(files, board, &gate, options)
                 };
             }
             drop(gate);
             if start.elapsed() > JOIN_TIMEOUT {
-                return Err(refused(ground.private));
+                return Err(refused(files.private));
             }
         } else {
             // A client that cannot write need not wait if the data file's lock shows that no other
             // is there.
-            let deserted = !may_be_first && !ground.storage.has_others()?;
-            if deserted && ground.is_guest() {
-                match open_deserted(ground, board, options)? {
+            let deserted = !may_be_first && !files.storage.has_others()?;
+            if deserted && files.is_guest() {
+                match open_deserted(files, board, options)? {
                     Deserted::Opened(opened) => return Ok(*opened),
                     Deserted::Unreliable(storage) => {
                         drop(gate);
-                        ground = Ground { storage, shared: private_lock_file()?, private: true };
+                        files = OpenFiles { storage, shared: private_lock_file()?, private: true };
                         continue;
                     }
                 }
             }
             // Several that wait must not keep each other from being first.
-            ground.storage.leave()?;
+            files.storage.leave()?;
             drop(gate);
             if deserted || start.elapsed() > JOIN_TIMEOUT {
                 if !may_be_first {
                     // No client uses the lock file: a private image, with the data file locked
                     // shared.
-                    ground.make_private()?;
+                    files.make_private()?;
                     continue;
                 }
                 return Err(Error::Busy(UNSEEN.into()));
@@ -156,19 +156,19 @@ fn refused(private: bool) -> Error {
 
 /// The board of the lock file, which has room for one. `None`: there is none, and this process only
 /// reads.
-fn attach(ground: &Ground, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
-    if ground.is_guest() {
+fn attach(files: &OpenFiles, gate: &Gate, options: &Options) -> Result<Option<Arc<Board>>> {
+    if files.is_guest() {
         // R2: of this boot and this data file, or it is of no use.
-        let board = Board::visit(ground.shared.clone(), gate)?;
+        let board = Board::visit(files.shared.clone(), gate)?;
         let board = board.filter(|_| !options.exclusive).map(Arc::new);
         return match board {
-            Some(board) if is_of(&board, &*ground.storage)? => Ok(Some(board)),
+            Some(board) if is_of(&board, &*files.storage)? => Ok(Some(board)),
             _ => Ok(None),
         };
     }
-    match Board::attach(ground.shared.clone(), gate) {
+    match Board::attach(files.shared.clone(), gate) {
         Ok(board) => Ok(Some(Arc::new(board))),
-        Err(Error::Io(e)) if os::is_unavailable(&e.source) && ground.may_be_private(options) => {
+        Err(Error::Io(e)) if os::is_unavailable(&e.source) && files.may_be_private(options) => {
             Ok(None)
         }
         Err(error) => Err(error),

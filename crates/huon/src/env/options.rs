@@ -75,15 +75,15 @@ pub struct Options {
     pub(crate) meta_slot: Option<u8>,
     /// The lock file is neither read nor written, and no other client may have the file open.
     pub(crate) apart: bool,
-    pub(crate) slow_reader: Option<Asked>,
+    pub(crate) slow_reader: Option<SlowReaderCallback>,
     pub(crate) slow_before_growing: bool,
 }
 
 /// The callback for slow readers.
 #[derive(Clone)]
-pub(crate) struct Asked(pub(crate) Callback);
+pub(crate) struct SlowReaderCallback(pub(crate) Callback);
 
-impl std::fmt::Debug for Asked {
+impl std::fmt::Debug for SlowReaderCallback {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("a callback")
     }
@@ -336,7 +336,7 @@ impl Options {
         &mut self,
         callback: impl Fn(&SlowReader) -> SlowReaderAnswer + Send + Sync + 'static,
     ) -> &mut Self {
-        self.slow_reader = Some(Asked(Arc::new(callback)));
+        self.slow_reader = Some(SlowReaderCallback(Arc::new(callback)));
         self
     }
 
@@ -478,7 +478,7 @@ impl Options {
     }
 
     /// The geometry of a new environment.
-    pub(crate) fn geometry(&self, page_bytes: usize) -> page::Geometry {
+    pub(crate) fn geometry(&self, page_bytes: usize) -> page::PageGeometry {
         let wanted = Geometry {
             min_bytes: self.min_bytes,
             max_bytes: self.max_bytes_or_default(),

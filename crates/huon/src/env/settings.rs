@@ -1,4 +1,4 @@
-//! What can be changed while an environment is open.
+//! Settings that can be changed while an environment is open.
 
 use std::sync::atomic::Ordering;
 use std::time::Duration;

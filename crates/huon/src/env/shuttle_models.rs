@@ -118,7 +118,7 @@ fn keys(env: &Env) -> Vec<u64> {
 
 /// Opens what the disk may hold if the power is cut now: all that was written before the last flush
 /// ended, and any of the later writes.
-fn after_power_cut(disk: &SimDisk) -> Env {
+fn after_power_loss(disk: &SimDisk) -> Env {
     let events = disk.events();
     let flushed = events.iter().rposition(|event| *event == Event::Sync).unwrap_or(0);
     let all = thread_rng().gen_bool(0.5);
@@ -152,7 +152,7 @@ fn shuttle_group_commit() {
             thread::spawn(move || {
                 put_durably(&env, 10 * n);
                 put_durably(&env, 10 * n + 1);
-                let kept = keys(&after_power_cut(&disk));
+                let kept = keys(&after_power_loss(&disk));
                 let acknowledged = [10 * n, 10 * n + 1].iter().all(|key| kept.contains(key));
                 assert!(acknowledged, "{n}: only {kept:?} after a power loss");
             })
@@ -203,7 +203,7 @@ fn shuttle_readers_and_reuse() {
         for value in 2..6 {
             write(&writer, value);
             if thread_rng().gen_ratio(1, 8) {
-                after_power_cut(&disk);
+                after_power_loss(&disk);
             }
         }
         readers.into_iter().for_each(|reader| reader.join().expect("a reader ends"));
@@ -256,7 +256,7 @@ fn shuttle_aborts_and_commits() {
                     t.put(&mut txn, key, &[round; 40]).expect("a put");
                 });
                 drop(txn);
-                after_power_cut(&disk);
+                after_power_loss(&disk);
             }
             first
         });
@@ -270,7 +270,7 @@ fn shuttle_aborts_and_commits() {
 /// V1, V2: clients that wait for a commit hear of it, whichever way it became visible and however
 /// many others wait or commit. A lost wake is a deadlock.
 #[test]
-fn shuttle_those_who_wait_for_a_commit_hear_of_it() {
+fn shuttle_waiting_threads_hear_of_a_commit() {
     model(|| {
         let (disk, env) = machine();
         let start = env.read().expect("a snapshot").id();
@@ -339,9 +339,9 @@ fn shuttle_the_dead_are_succeeded() {
     model(|| {
         let (disk, _first) = machine();
         let shared = Arc::new(disk.shared());
-        let ground =
-            open::Ground { storage: disk.storage(), shared: shared.clone(), private: false };
-        let opened = open::open(ground, &options()).expect("an environment");
+        let files =
+            open::OpenFiles { storage: disk.storage(), shared: shared.clone(), private: false };
+        let opened = open::open(files, &options()).expect("an environment");
         let nowhere = std::path::Path::new("");
         let doomed = Env::from_opened(opened, nowhere, nowhere, &options()).unwrap();
         let clients = [open(&disk), open(&disk)];
@@ -368,7 +368,7 @@ fn shuttle_the_dead_are_succeeded() {
         });
         threads.into_iter().for_each(|thread| thread.join().expect("a living client ends"));
         let found = if thread_rng().gen_bool(0.5) {
-            keys(&after_power_cut(&disk))
+            keys(&after_power_loss(&disk))
         } else {
             keys(&clients[0])
         };

@@ -267,7 +267,7 @@ fn offsets(events: &[Event]) -> Vec<u64> {
 
 /// A meta that was chosen by hand and never written on binds no later opening.
 #[test]
-fn a_choice_by_hand_ends_with_the_one_who_made_it() {
+fn a_choice_by_hand_ends_with_the_client_that_made_it() {
     let disk = SimDisk::new(8 << 20).unwrap();
     let env = options().open_simulated(&disk).unwrap();
     put(&env, 1, Durability::Durable);
@@ -346,7 +346,7 @@ fn a_small_commit_is_three_writes() {
 
 /// As on a disk that is full, over a quota, or not to be written.
 #[test]
-fn who_only_looks_needs_no_room_for_a_lock_file() {
+fn a_reader_needs_no_room_for_a_lock_file() {
     use crate::sim::{FaultCall, FaultPlan};
     for (errno, is_room) in [(ENOSPC, true), (EDQUOT, true), (EROFS, true), (EIO, false)] {
         let disk = SimDisk::new(8 << 20).unwrap();
@@ -357,7 +357,8 @@ fn who_only_looks_needs_no_room_for_a_lock_file() {
             options.read_only(looks);
             let plan = FaultPlan::new();
             drop(options.open_faulty(&disk, &plan).unwrap());
-            let grow = plan.met().iter().position(|call| *call == FaultCall::LockGrow).unwrap();
+            let grow =
+                plan.calls_made().iter().position(|call| *call == FaultCall::LockGrow).unwrap();
             disk.lose_lock_file();
             let plan = FaultPlan::new();
             plan.fail_once(grow as u64, errno);

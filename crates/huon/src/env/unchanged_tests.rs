@@ -73,7 +73,7 @@ fn idle_works() -> Vec<(&'static str, Work)> {
 }
 
 #[test]
-fn who_changes_nothing_makes_no_snapshot() {
+fn a_transaction_that_changes_nothing_makes_no_snapshot() {
     let disk = machine();
     let env = filled(&disk);
     let base = env.durable_id();
@@ -175,7 +175,7 @@ fn a_ticket_of_nothing_waits_for_what_was_there() {
 
 /// A failed flush is an error here as anywhere: nothing is promised that may be gone.
 #[test]
-fn a_flush_that_fails_fails_who_changed_nothing() {
+fn a_failed_flush_fails_a_commit_that_changed_nothing() {
     let disk = machine();
     let env = filled(&disk);
     write(&env, Durability::Lazy, |t, txn| t.put(txn, 50, b"lazy").map(drop).unwrap());
@@ -190,7 +190,7 @@ fn a_flush_that_fails_fails_who_changed_nothing() {
 /// A durable commit is not seen before it is flushed. A lazy writer that finds its value there
 /// already makes it visible, as if it had made a snapshot on top of it.
 #[test]
-fn who_commits_nothing_lazily_sees_what_he_found() {
+fn a_lazy_commit_of_nothing_shows_the_snapshot_it_found() {
     let disk = machine();
     let env = filled(&disk);
     for durability in [Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced] {

@@ -21,8 +21,8 @@ impl Gate {
     pub(crate) fn lock(shared: &Arc<dyn Shared>, timeout: Duration) -> Result<Gate> {
         Gate::try_lock(shared, timeout)?.ok_or_else(|| {
             let text = format!(
-                "the gate of the lock file was not free within {} ms: \
-                 another client is opening or closing",
+                "the environment's open lock was not free within {} ms: \
+                 another client is opening or closing it",
                 timeout.as_millis()
             );
             Error::Busy(text.into())

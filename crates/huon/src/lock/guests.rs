@@ -89,7 +89,7 @@ impl Guest {
         let Some(at) = pins.iter().position(|(pinned, _)| *pinned == txnid) else { return };
         pins[at].1 -= 1;
         if pins[at].1 == 0 || planted::is(Bug::GuestCount) {
-            // What was read comes before the lock is gone, wherever the kernel orders nothing.
+            // All reads come before the end of the lock, also where the kernel orders nothing.
             fence(Ordering::Release);
             self.board.shared().unpin(txnid);
         }

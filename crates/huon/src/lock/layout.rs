@@ -9,7 +9,7 @@
 //!    32  published                                (a line of its own: every reader loads it)
 //!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
 //!        | since when something is unflushed (ms) | news | watchers
-//!    48  durable | bell | modes: durability | flush after bytes | flush after ms | - - -
+//!    48  durable | events | modes: durability | flush after bytes | flush after ms | - - -
 //!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
 //!    80  mark of each of eight images
@@ -61,13 +61,13 @@ pub(super) const FLUSHER: usize = 3 * LINE;
 /// The client that holds the lock (`ClientId::word`); 0 for none.
 pub(super) const ROLE_HOLDER: usize = 0;
 pub(super) const ROLE_SINCE: usize = 1;
-/// Not 0 while some client sleeps until the bell rings.
+/// Not 0 while some client sleeps until it is woken.
 pub(super) const ROLE_WAITERS: usize = 2;
 pub(super) const ROLE_THREAD: usize = 3;
 /// The client that held the lock last, or holds it.
 pub(super) const ROLE_LAST: usize = 4;
 /// Raised with each wake of the waiting clients: the word that they sleep on.
-pub(super) const ROLE_BELL: usize = 5;
+pub(super) const ROLE_EVENTS: usize = 5;
 
 pub(super) const PUBLISHED: usize = 4 * LINE;
 pub(crate) const SEALED: usize = 5 * LINE;
@@ -84,7 +84,7 @@ pub(super) const NEWS: usize = SEALED + 6;
 pub(super) const WATCHERS: usize = SEALED + 7;
 pub(super) const DURABLE: usize = 6 * LINE;
 /// Counts the events that a client waiting for durability has to see.
-pub(super) const BELL: usize = DURABLE + 1;
+pub(super) const EVENTS: usize = DURABLE + 1;
 /// Durability (0: not set); bytes and milliseconds after which a lazy commit flushes, each and one
 /// more (0: never).
 pub(super) const MODES: usize = DURABLE + 2;

@@ -81,18 +81,19 @@ impl Client {
         Some(plan.mark)
     }
 
-    fn begin_flush(&self, meta_slot: u8, two_flush: bool) -> Option<Plan> {
+    fn begin_flush(&self, meta_slot: u8, two_flush: bool) -> Option<FlushPlan> {
         assert_eq!(self.board.unfinished_flush().unwrap(), None);
         let mark = self.board.nominate().unwrap()?;
         let predecessor = self.board.durable().txnid();
         let ceiling = mark.txnid() + 9;
-        let plan = Plan { mark, meta_slot, two_flush, meta_written: false, predecessor, ceiling };
+        let plan =
+            FlushPlan { mark, meta_slot, two_flush, meta_written: false, predecessor, ceiling };
         self.board.set_candidate_plan(&plan).unwrap();
         Some(plan)
     }
 
-    fn finish_flush(&self, plan: &Plan) {
-        let Plan { mark, meta_slot, ceiling, .. } = *plan;
+    fn finish_flush(&self, plan: &FlushPlan) {
+        let FlushPlan { mark, meta_slot, ceiling, .. } = *plan;
         self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling }).unwrap();
     }
 

@@ -38,14 +38,14 @@ pub(crate) struct MemoryFile {
     /// The snapshots that guests pin, 0 for none; which guest, is in the state. They are looked at
     /// as the kernel looks at its list: nothing is ordered by it (R10).
     pins: Box<[Word]>,
-    state: Mutex<State>,
-    bell: Condvar,
+    state: Mutex<MemoryState>,
+    woken: Condvar,
     /// Its contents when it was flushed last.
     #[cfg(any(test, feature = "simulation"))]
     flushed: std::sync::Mutex<Option<Vec<u64>>>,
 }
 
-struct State {
+struct MemoryState {
     /// Byte number to the handle that holds it.
     bytes: HashMap<u32, u64>,
     gate: Option<u64>,
@@ -63,9 +63,9 @@ struct State {
     looks_again: bool,
 }
 
-impl Default for State {
-    fn default() -> State {
-        State {
+impl Default for MemoryState {
+    fn default() -> MemoryState {
+        MemoryState {
             bytes: HashMap::new(),
             gate: None,
             guests: Vec::new(),
@@ -85,7 +85,7 @@ struct Sleeper {
 }
 
 #[cfg(not(loom))]
-impl State {
+impl MemoryState {
     fn lie_down(&mut self, word: usize, marks: u32) -> u64 {
         self.sleepers_ever += 1;
         let number = self.sleepers_ever;
@@ -125,8 +125,8 @@ impl MemoryFile {
             boot,
             next_handle: StdU64::new(1),
             pins: (0..PINS_MAX).map(|_| Word::new(0)).collect(),
-            state: Mutex::new(State::default()),
-            bell: Condvar::new(),
+            state: Mutex::new(MemoryState::default()),
+            woken: Condvar::new(),
             #[cfg(any(test, feature = "simulation"))]
             flushed: std::sync::Mutex::default(),
         }))
@@ -142,7 +142,7 @@ impl MemoryFile {
             word.store(value, Ordering::Relaxed);
         }
         self.boot = boot;
-        *self.state() = State::default();
+        *self.state() = MemoryState::default();
         *self.flushed() = None;
     }
 
@@ -188,7 +188,7 @@ impl MemoryFile {
         }
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, MemoryState> {
         even_if_poisoned(self.state.lock())
     }
 }
@@ -226,7 +226,7 @@ impl MemoryShared {
         {
             state.looks_again = true;
             state.sleepers.clear();
-            self.file.bell.notify_all();
+            self.file.woken.notify_all();
         }
         drop(state);
         for (_, txnid) in pins.iter().filter(|(owner, _)| *owner == self.handle) {
@@ -397,7 +397,7 @@ impl Shared for MemoryShared {
                 state.sleepers.retain(|sleeper| sleeper.number != number);
                 return;
             }
-            let woken = self.file.bell.wait_timeout(state, left);
+            let woken = self.file.woken.wait_timeout(state, left);
             state = even_if_poisoned(woken).0;
         }
     }
@@ -407,17 +407,17 @@ impl Shared for MemoryShared {
         pause(timeout);
     }
 
-    fn wake(&self, word: usize, who: Wake) -> bool {
+    fn wake(&self, word: usize, which: Wake) -> bool {
         // Under the lock that sleepers hold while they look at the word: none can miss it.
         let mut state = self.file.state();
         let before = state.sleepers.len();
-        let mut most = if who.is_for_one() { 1 } else { usize::MAX };
+        let mut most = if which.is_for_one() { 1 } else { usize::MAX };
         state.sleepers.retain(|sleeper| {
-            let is_meant = most > 0 && sleeper.word == word && sleeper.marks & who.marks() != 0;
+            let is_meant = most > 0 && sleeper.word == word && sleeper.marks & which.marks() != 0;
             most -= usize::from(is_meant);
             !is_meant
         });
-        self.file.bell.notify_all();
+        self.file.woken.notify_all();
         state.sleepers.len() < before
     }
 

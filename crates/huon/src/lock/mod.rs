@@ -25,7 +25,9 @@ mod tests;
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::os::RealShared;
-pub(crate) use board::{Board, BoardIdentity, Durable, Flag, Mark, Plan, Sound, Start, Written};
+pub(crate) use board::{
+    Board, BoardIdentity, Durable, Flag, FlushPlan, Mark, Sound, Start, WrittenAfterClose,
+};
 pub(crate) use clients::Clients;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};
 pub(crate) use guests::{Guest, scan as scan_guests};
@@ -39,4 +41,4 @@ pub(crate) use memory::MemoryShared as RealShared;
 pub(crate) use memory::MemoryShared;
 pub(crate) use modes::Modes;
 pub(crate) use role::{Role, RoleKind};
-pub(crate) use slots::{ReaderInfo, Slot, Slots};
+pub(crate) use slots::{ReaderEntry, Slot, Slots};

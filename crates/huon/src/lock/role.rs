@@ -60,7 +60,7 @@ pub(crate) struct Acquired {
 
 /// The client that holds the lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Holder {
+pub(crate) struct LockHolder {
     pub(crate) client: ClientId,
     /// 0 if the client table has forgotten it.
     pub(crate) pid: u32,
@@ -186,7 +186,7 @@ impl Role {
         self.leave_queue();
         if self.kind == RoleKind::Flusher {
             // Last: the woken client must find the role free, also in this client's queue.
-            self.board().ring_next();
+            self.board().notify_next();
         }
     }
 
@@ -246,7 +246,7 @@ impl Role {
     }
 
     /// The client that holds the lock at this moment, dead or alive.
-    pub(crate) fn holder(&self) -> Option<Holder> {
+    pub(crate) fn holder(&self) -> Option<LockHolder> {
         let word = self.word(ROLE_HOLDER).load(Ordering::Acquire);
         if word == 0 {
             return None;
@@ -254,7 +254,7 @@ impl Role {
         let client = ClientId::of_word(word);
         let since = self.word(ROLE_SINCE).load(Ordering::Relaxed);
         let (pid, space) = self.clients.info(client).map_or((0, 0), |info| (info.pid, info.space));
-        Some(Holder {
+        Some(LockHolder {
             client,
             pid,
             space,
@@ -286,7 +286,7 @@ impl Role {
                 // A thread that this attempt turned away may wait for a flush now, and no client
                 // has the role.
                 if self.leave_queue() && self.kind == RoleKind::Flusher {
-                    self.board().ring_next();
+                    self.board().notify_next();
                 }
             }
         }
@@ -367,7 +367,7 @@ impl Role {
             }
             // Before the note: a holder that finds and clears the note raises the number
             // afterwards, and we do not sleep, even if the same holder is back by then.
-            let bell = self.word(ROLE_BELL).load(Ordering::Acquire);
+            let events = self.word(ROLE_EVENTS).load(Ordering::Acquire);
             self.word(ROLE_WAITERS).store(1, Ordering::Relaxed);
             // Pairs with the fence of `leave_word`: it sees the note, or we that the role is free.
             fence(Ordering::SeqCst);
@@ -375,7 +375,7 @@ impl Role {
                 return Ok(Some(acquired));
             }
             let nap = if planted::is(Bug::SilentHolder) { left } else { left.min(LOOK_AGAIN) };
-            self.board().shared().wait(self.at + ROLE_BELL, bell, nap, ANY_MARK);
+            self.board().shared().wait(self.at + ROLE_EVENTS, events, nap, ANY_MARK);
         }
     }
 
@@ -426,9 +426,9 @@ impl Role {
         fence(Ordering::SeqCst);
         if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
-            self.word(ROLE_BELL).fetch_add(1, Ordering::AcqRel);
+            self.word(ROLE_EVENTS).fetch_add(1, Ordering::AcqRel);
             // The note may be our own, or of a client that gave up: then none comes.
-            let slept = self.board().shared().wake(self.at + ROLE_BELL, Wake::All);
+            let slept = self.board().shared().wake(self.at + ROLE_EVENTS, Wake::All);
             self.give_way.store(slept, Ordering::Relaxed);
         }
     }
@@ -506,7 +506,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn who_sleeps_is_overtaken_so_often_and_no_more() {
+    fn a_sleeping_client_is_overtaken_so_often_and_no_more() {
         let mut queue = Queue { busy: true, ..Queue::default() };
         assert!(!queue.leave() && queue.is_open(), "no thread waits");
         queue.waiting = 2;

@@ -24,7 +24,7 @@
 //! Why 6 keeps a reader from pages that are reused: one word decides, so of the two swaps that
 //! begin at *parked* one succeeds. If it is the reader's, its slot has been live or parked with the
 //! same pin all the time, and every scan saw it. If it is the other one, the reader never reads its
-//! snapshot again. What it read before came before its own swap to parked, which released it; the
+//! snapshot again. Its earlier reads came before its own swap to parked, which released them; the
 //! swap to evicted acquired that, so reuse comes later. An evicted slot becomes live again only
 //! when its reader is gone, its pin is taken away before that, and the next pin is under P14 as
 //! any. (Between a look at the list and the swap a reader may have been unparked, have ended, and
@@ -109,7 +109,7 @@ impl Board {
 
 /// A reader, for people to look at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct ReaderInfo {
+pub(crate) struct ReaderEntry {
     /// The number of its slot.
     pub(crate) slot: u32,
     pub(crate) client: ClientId,
@@ -122,10 +122,10 @@ pub(crate) struct ReaderInfo {
     pub(crate) evicted: bool,
 }
 
-impl ReaderInfo {
+impl ReaderEntry {
     /// Readers of a guest: no more is known of them than the snapshot (R8).
-    pub(crate) fn of_guest(txnid: u64) -> ReaderInfo {
-        ReaderInfo {
+    pub(crate) fn of_guest(txnid: u64) -> ReaderEntry {
+        ReaderEntry {
             slot: u32::MAX,
             client: ClientId::NONE,
             pid: 0,
@@ -148,7 +148,7 @@ pub(crate) struct Slots {
     me: ClientId,
     live: u64,
     /// Index + 1 of a pooled slot, or 0.
-    places: Box<[Place]>,
+    places: Box<[PooledSlot]>,
     overflow: Mutex<Vec<u32>>,
     owned: AtomicUsize,
     /// Where the last search for a free slot ended.
@@ -158,13 +158,13 @@ pub(crate) struct Slots {
 
 /// On cache lines of its own (and of the pair that the prefetcher fetches).
 #[repr(align(128))]
-struct Place(AtomicU32);
+struct PooledSlot(AtomicU32);
 
 impl Slots {
     /// The client must have joined.
     pub(crate) fn new(clients: Arc<Clients>) -> Result<Slots> {
         let me = clients.me();
-        let places = collected((0..PLACES).map(|_| Place(AtomicU32::new(0))))?;
+        let places = collected((0..PLACES).map(|_| PooledSlot(AtomicU32::new(0))))?;
         Ok(Slots {
             clients,
             me,
@@ -220,7 +220,7 @@ impl Slots {
     }
 
     /// Whether a reader that [`Slots::list`] showed is of this client.
-    pub(crate) fn is_mine(&self, reader: &ReaderInfo) -> bool {
+    pub(crate) fn is_mine(&self, reader: &ReaderEntry) -> bool {
         reader.client == self.me
     }
 
@@ -232,7 +232,7 @@ impl Slots {
 
     /// Evicts a parked reader, of any client, as [`Slots::list`] showed it. From then on scans
     /// ignore it.
-    pub(crate) fn evict(&self, reader: &ReaderInfo) -> bool {
+    pub(crate) fn evict(&self, reader: &ReaderEntry) -> bool {
         if !reader.parked || reader.slot >= slots_high(self.board()) {
             return false;
         }
@@ -293,14 +293,14 @@ impl Slots {
     }
 
     /// All readers with a pin, for people to look at.
-    pub(crate) fn list(&self) -> Result<Vec<ReaderInfo>> {
+    pub(crate) fn list(&self) -> Result<Vec<ReaderEntry>> {
         let now = clock::now_ms();
         let reader = |slot| {
             let words = self.board().row(slot);
             let state = words[SLOT_STATE].load(Ordering::Acquire);
             let txnid = words[SLOT_PIN].load(Ordering::Acquire);
             let client = ClientId::of_word(state);
-            (state & STATE_MASK != FREE && txnid != 0).then(|| ReaderInfo {
+            (state & STATE_MASK != FREE && txnid != 0).then(|| ReaderEntry {
                 slot,
                 client,
                 pid: self.clients.info(client).map_or(0, |info| info.pid),
@@ -371,7 +371,7 @@ impl Slots {
     }
 
     fn steal(&self) -> Option<u32> {
-        let full = |place: &&Place| place.0.load(Ordering::Relaxed) != 0;
+        let full = |place: &&PooledSlot| place.0.load(Ordering::Relaxed) != 0;
         self.places.iter().filter(full).find_map(|place| match place.0.swap(0, Ordering::Acquire) {
             0 => None,
             pooled => Some(pooled - 1),

@@ -9,7 +9,7 @@
 //!    the target allows.
 //!
 //! Costs reading all branches, the leaves of tables that have large values or are multimaps, and
-//! what is moved; and writing what is moved with the pages above it.
+//! the pages that are moved; and writing these with the pages above them.
 
 use std::ops::ControlFlow;
 use std::time::{Duration, Instant};
@@ -237,7 +237,7 @@ impl Env {
 
 /// Where a pass moves things.
 #[derive(Clone, Copy)]
-struct Plan {
+struct MovePlan {
     /// Pages of all tables.
     live: u64,
     /// Pages in use, and pages of the file.
@@ -249,7 +249,7 @@ struct Plan {
     line: u32,
 }
 
-impl Plan {
+impl MovePlan {
     fn is_reached(&self, page_bytes: usize) -> bool {
         // Files are cut at whole pages of the kernel.
         let system_pages = (crate::os::system_page() / page_bytes) as u32;
@@ -298,7 +298,7 @@ impl Work<'_, '_> {
     }
 
     /// Goes through all trees once; how many pages were moved.
-    fn pass(&mut self, plan: Plan, what: What) -> Result<ControlFlow<CompactEnd, u64>> {
+    fn pass(&mut self, plan: MovePlan, what: What) -> Result<ControlFlow<CompactEnd, u64>> {
         let (mut place, mut moved, mut looks) = (Vec::new(), 0, 0);
         loop {
             if let Some(end) = self.is_over() {
@@ -332,7 +332,7 @@ impl Work<'_, '_> {
     }
 
     /// Commits until nothing more comes free at the end of the file.
-    fn settle(&mut self, plan: Plan) -> Result<Option<CompactEnd>> {
+    fn settle(&mut self, plan: MovePlan) -> Result<Option<CompactEnd>> {
         let (mut vain, mut last) = (0, (u32::MAX, u32::MAX));
         while vain < VAIN_COMMITS_MAX {
             if let Some(end) = self.is_over() {
@@ -373,7 +373,7 @@ impl Work<'_, '_> {
         late.then_some(CompactEnd::TimeLimit)
     }
 
-    fn plan(&mut self) -> Result<Plan> {
+    fn plan(&mut self) -> Result<MovePlan> {
         let (_pin, meta) = crate::ops::pinned::pin(self.env)?;
         let store = &self.env.core()?.store;
         let source = Verified { store, used: meta.used };
@@ -393,7 +393,7 @@ impl Work<'_, '_> {
         let slack = (target / 16).min(256);
         let line = (target - slack.min(target)).max(first + live + SPARE_PAGES / 2).min(target);
         let pages = |n: u64| u32::try_from(n).unwrap_or(u32::MAX);
-        Ok(Plan {
+        Ok(MovePlan {
             live,
             used: meta.used,
             file: pages(store.storage.file_bytes()? / store.page_bytes as u64),

@@ -1,8 +1,8 @@
 //! Copy: a snapshot as a file of its own, page by page or built anew.
 //!
-//! A plain copy has the pages of the snapshot in their places. What no table reaches is written as
-//! zeros, so nothing that was deleted travels along, and is listed as free. It is written from
-//! front to back, so it can go down a pipe.
+//! A plain copy has the pages of the snapshot in their places. Pages that no table reaches are
+//! written as zeros, so nothing that was deleted travels along, and are listed as free. It is
+//! written from front to back, so it can go down a pipe.
 //!
 //! C1. Every page of the snapshot is verified before the first byte is written, and each page with
 //!     a header once more when it is written.
@@ -299,7 +299,7 @@ fn plain(env: &Env, out: &mut dyn Write, options: &mut CopyOptions<'_>) -> Resul
     let mut meter = options.progress.meter(0);
     meter.now.total_bytes = live_bytes(env, &meta)? * 2;
     let reach = Reach::of(store, &meta, meter)?;
-    let plan = Plan::new(store, &meta, &reach.used)?;
+    let plan = CopyPlan::new(store, &meta, &reach.used)?;
     if let Some(flaw) = plan.meta.flaw() {
         return Err(Error::corrupt_file(flaw));
     }
@@ -366,7 +366,7 @@ impl<'a> Reach<'a> {
         Ok(reach)
     }
 
-    fn meet(&mut self, ptr: Ptr, above: Txnid) -> Result<()> {
+    fn enter_once(&mut self, ptr: Ptr, above: Txnid) -> Result<()> {
         let first = first_data_page(self.store.page_bytes);
         if ptr.pgno.0 < first || ptr.pgno.0 >= self.used.limit() {
             return Err(damaged(ptr, Reason::OutOfRange));
@@ -380,7 +380,7 @@ impl<'a> Reach<'a> {
     fn run(&mut self, run: &RunRef, above: Txnid) -> Result<()> {
         for step in 0..run.pages(self.store.page_bytes) {
             let pgno = Pgno(run.pgno.0.saturating_add(step));
-            self.meet(Ptr { pgno, birth: run.birth }, above)?;
+            self.enter_once(Ptr { pgno, birth: run.birth }, above)?;
             self.headerless.put(pgno.0);
         }
         self.store.run_verified(run, self.source_used)?;
@@ -390,7 +390,7 @@ impl<'a> Reach<'a> {
 
 impl<'p> Visitor<'p> for Reach<'_> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        self.meet(spot.ptr, spot.above).map(|()| true)
+        self.enter_once(spot.ptr, spot.above).map(|()| true)
     }
 
     fn visit(&mut self, spot: &Spot<'_>, bytes: &'p [u8], page: Visit<'p>) -> Result<()> {
@@ -424,7 +424,7 @@ impl<'p> Visitor<'p> for Reach<'_> {
 }
 
 /// What the copy will be.
-struct Plan {
+struct CopyPlan {
     meta: Meta,
     /// One past the last page that a table reaches.
     end: u32,
@@ -432,8 +432,8 @@ struct Plan {
     chunks: Vec<Vec<u8>>,
 }
 
-impl Plan {
-    fn new(store: &Store, meta: &Meta, reached: &Bitmap) -> Result<Plan> {
+impl CopyPlan {
+    fn new(store: &Store, meta: &Meta, reached: &Bitmap) -> Result<CopyPlan> {
         let page_bytes = store.page_bytes;
         let first = first_data_page(page_bytes);
         let nothing = Bitmap::new(reached.limit())?;
@@ -469,7 +469,7 @@ impl Plan {
             items,
             ..meta.clone()
         };
-        Ok(Plan { meta, end, chunks })
+        Ok(CopyPlan { meta, end, chunks })
     }
 }
 

@@ -6,11 +6,11 @@ use crate::ops::bitmap::Bitmap;
 use crate::page::{Item, Meta, Ptr, Reason};
 use crate::store::Store;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::Ground;
+use crate::store::space::Backend;
 
 /// Calls `each` for all runs of free pages of a snapshot; returns how many chunk pages list them.
 pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)) -> Result<u64> {
-    let mut met = Bitmap::new(meta.used.min(store.measure()?))?;
+    let mut visited = Bitmap::new(meta.used.min(store.measure()?))?;
     let mut chains: Vec<Ptr> = Vec::new();
     let mut take = |item: &Item, chains: &mut Vec<Ptr>| {
         if item.is_chain() {
@@ -23,7 +23,7 @@ pub(crate) fn free_items(store: &Store, meta: &Meta, mut each: impl FnMut(&Item)
     meta.items.iter().try_for_each(|item| take(item, &mut chains))?;
     let mut free_list_pages = 0;
     while let Some(ptr) = chains.pop() {
-        if met.put(ptr.pgno.0) {
+        if visited.put(ptr.pgno.0) {
             return Err(damaged(ptr, Reason::Cycle));
         }
         free_list_pages += 1;

@@ -158,25 +158,25 @@ impl<'s> Records<'s, '_> {
         }
         let contents = self.contents(stats, has_main_records);
         self.begin(&contents)?;
-        let mut met = tables::no_pages(&self.source)?;
+        let mut visited = tables::no_pages(&self.source)?;
         let tables = trees.iter().zip(&contents.tables);
         for ((_, tree), stat) in tables {
             if self.table(stat)? {
-                self.records_of(tree, stat.name.is_empty(), &mut met)?;
+                self.records_of(tree, stat.name.is_empty(), &mut visited)?;
                 self.table_end()?;
             }
         }
         Ok(())
     }
 
-    fn records_of(&mut self, tree: &Tree, is_main: bool, met: &mut Bitmap) -> Result<()> {
+    fn records_of(&mut self, tree: &Tree, is_main: bool, visited: &mut Bitmap) -> Result<()> {
         let source = self.source();
-        each_record(&source, tree, met, &mut |cell, met| {
+        each_record(&source, tree, visited, &mut |cell, visited| {
             if cell.kind == PayloadKind::Table && is_main {
                 return Ok(());
             }
             if tree.many.is_some() {
-                return each_value(&source, tree, &cell, met, &mut |value| {
+                return each_value(&source, tree, &cell, visited, &mut |value| {
                     self.record(cell.key, value)
                 });
             }

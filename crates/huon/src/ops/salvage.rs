@@ -17,11 +17,12 @@ use crate::ops::free::free_items;
 use crate::ops::records::{RecordVisitor, Records, walked};
 use crate::ops::stat::TableStat;
 use crate::page::{
-    Cell, Kind, Labels, Leaf, PayloadKind, Ptr, Reason, Tree, Txnid, admit, first_data_page, header,
+    Cell, Kind, Labels, PayloadKind, Ptr, Reason, SlottedLeaf, Tree, Txnid, admit, first_data_page,
+    header,
 };
 use crate::store::source::OnPage;
 use crate::tree::read;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
@@ -95,25 +96,25 @@ impl<'s> Records<'s, '_> {
         let contents = self.contents(stats, has_main_records);
         self.begin(&contents)?;
         drop(contents);
-        let mut met = Bitmap::new(limit)?;
+        let mut visited = Bitmap::new(limit)?;
         let mut damaged: Vec<Found> = Vec::new();
         for table in tables {
-            if self.walk(&table, &mut met)? {
+            if self.walk(&table, &mut visited)? {
                 damaged.try_push(table)?;
             }
         }
         if damaged.is_empty() {
             return Ok(());
         }
-        let is_listed = self.list_free(&mut met)?;
+        let is_listed = self.list_free(&mut visited)?;
         match &damaged[..] {
             [Found { stat, tree, .. }] if is_listed && !stat.name.is_empty() => {
-                self.orphans(stat, tree, &mut met)
+                self.orphans(stat, tree, &mut visited)
             }
             _ => {
                 let tree = Tree::default();
                 let stat = TableStat::with(LOST, &tree, Labels::default())?;
-                self.orphans(&stat, &tree, &mut met)
+                self.orphans(&stat, &tree, &mut visited)
             }
         }
     }
@@ -127,36 +128,36 @@ impl<'s> Records<'s, '_> {
     /// Adds the named tables whose records can be read; whether anything of the main table is lost.
     fn catalog(&mut self, tables: &mut Vec<Found>) -> Result<bool> {
         let main = self.meta.main;
-        let mut met = Bitmap::new(self.source.used.min(self.source.store.measure()?))?;
-        let mut catalog = Catalog { tables, met: &mut met, lost: false };
+        let mut visited = Bitmap::new(self.source.used.min(self.source.store.measure()?))?;
+        let mut catalog = TableCollector { tables, visited: &mut visited, lost: false };
         TreeView::unordered(&self.source(), &main).walk(self.meta.txnid, &mut catalog)?;
         Ok(catalog.lost)
     }
 
     /// Walks a table, and shows it if it is wanted; whether anything is lost.
-    fn walk(&mut self, table: &Found, met: &mut Bitmap) -> Result<bool> {
+    fn walk(&mut self, table: &Found, visited: &mut Bitmap) -> Result<bool> {
         self.table(&table.stat)?;
         let source = self.source();
         let name = &table.stat.name;
         let mut salvage =
-            Salvage { records: self, name, tree: &table.tree, key: None, met, lost: false };
+            Salvage { records: self, name, tree: &table.tree, key: None, visited, lost: false };
         TreeView::unordered(&source, &table.tree).walk(table.above, &mut salvage)?;
         let lost = salvage.lost;
         self.table_end()?;
         Ok(lost)
     }
 
-    /// Adds all free pages to `met`; whether all are known.
-    fn list_free(&mut self, met: &mut Bitmap) -> Result<bool> {
-        let mut pages_left = u64::from(met.limit()) * 2;
+    /// Adds all free pages to `visited`; whether all are known.
+    fn list_free(&mut self, visited: &mut Bitmap) -> Result<bool> {
+        let mut pages_left = u64::from(visited.limit()) * 2;
         let listed = free_items(self.source.store, self.meta, |item| {
-            let end = item.pgno.saturating_add(item.page_count()).min(met.limit());
+            let end = item.pgno.saturating_add(item.page_count()).min(visited.limit());
             for pgno in item.pgno..end {
                 if pages_left == 0 {
                     break;
                 }
                 pages_left -= 1;
-                met.put(pgno);
+                visited.put(pgno);
             }
         });
         match listed {
@@ -169,12 +170,12 @@ impl<'s> Records<'s, '_> {
     }
 
     /// Shows all whole leaves that no walk reached, the oldest first.
-    fn orphans(&mut self, stat: &TableStat, tree: &Tree, met: &mut Bitmap) -> Result<()> {
+    fn orphans(&mut self, stat: &TableStat, tree: &Tree, visited: &mut Bitmap) -> Result<()> {
         let name = &stat.name;
         let store = self.source.store;
-        let none = Bitmap::new(met.limit())?;
+        let none = Bitmap::new(visited.limit())?;
         let mut leaves: Vec<Ptr> = Vec::new();
-        for (start, pages) in met.gaps(&none, first_data_page(store.page_bytes)) {
+        for (start, pages) in visited.gaps(&none, first_data_page(store.page_bytes)) {
             for pgno in start..start + pages {
                 let offset = u64::from(pgno) * store.page_bytes as u64;
                 let Some(page) = store.storage.map().page(offset, store.page_bytes) else { break };
@@ -196,12 +197,13 @@ impl<'s> Records<'s, '_> {
         leaves.sort_unstable_by_key(|ptr| (ptr.birth, ptr.pgno));
         for ptr in leaves {
             let page = store.page_verified(ptr, self.source.used)?;
-            let leaf = admit(page, ptr, Kind::Leaf, 0).and_then(|count| Leaf::view(page, count));
+            let leaf =
+                admit(page, ptr, Kind::Leaf, 0).and_then(|count| SlottedLeaf::view(page, count));
             match leaf {
                 Ok(leaf) if tree.many.is_some() && may_hold_values(leaf) => {
                     self.skip(Some(ptr.pgno.0), Some(name), KEYLESS.into())?;
                 }
-                Ok(leaf) => drop(self.leaf(name, tree, ptr, leaf, met)?),
+                Ok(leaf) => drop(self.leaf(name, tree, ptr, leaf, visited)?),
                 Err(reason) => self.skip(Some(ptr.pgno.0), Some(name), reason.text().into())?,
             }
         }
@@ -214,17 +216,17 @@ impl<'s> Records<'s, '_> {
         name: &[u8],
         tree: &Tree,
         ptr: Ptr,
-        leaf: Leaf<'_>,
-        met: &mut Bitmap,
+        leaf: SlottedLeaf<'_>,
+        visited: &mut Bitmap,
     ) -> Result<bool> {
         let mut whole = true;
         for (index, cell) in leaf.cells().enumerate() {
             let cell = cell.on(ptr);
             let found = cell.and_then(|cell| {
                 if tree.many.is_some() {
-                    return self.values(name, tree, (ptr, &cell), met);
+                    return self.values(name, tree, (ptr, &cell), visited);
                 }
-                if let Some(value) = self.value(&cell, met)? {
+                if let Some(value) = self.value(&cell, visited)? {
                     self.record(cell.key, value)?;
                 }
                 Ok(true)
@@ -247,20 +249,20 @@ impl<'s> Records<'s, '_> {
         name: &[u8],
         tree: &Tree,
         (ptr, cell): (Ptr, &Cell<'_>),
-        met: &mut Bitmap,
+        visited: &mut Bitmap,
     ) -> Result<bool> {
-        match Held::of(tree, cell).on(ptr)? {
-            Held::Few(set) => {
+        match KeyValues::of(tree, cell).on(ptr)? {
+            KeyValues::Few(set) => {
                 let mut items = set.items();
                 while let Some(value) = items.next() {
                     self.record(cell.key, value)?;
                 }
                 Ok(true)
             }
-            Held::Tree(values) => {
+            KeyValues::Tree(values) => {
                 let source = self.source();
                 let key = Some(cell.key);
-                let mut salvage = Salvage { records: self, name, tree, key, met, lost: false };
+                let mut salvage = Salvage { records: self, name, tree, key, visited, lost: false };
                 TreeView::unordered(&source, &values).walk(ptr.birth, &mut salvage)?;
                 Ok(!salvage.lost)
             }
@@ -269,7 +271,7 @@ impl<'s> Records<'s, '_> {
 
     /// The value of a cell, verified if it is wanted. `None`: it is a table's record, or a large
     /// value that is not wanted.
-    fn value<'c>(&self, cell: &Cell<'c>, met: &mut Bitmap) -> Result<Option<&'c [u8]>>
+    fn value<'c>(&self, cell: &Cell<'c>, visited: &mut Bitmap) -> Result<Option<&'c [u8]>>
     where
         's: 'c,
     {
@@ -279,11 +281,11 @@ impl<'s> Records<'s, '_> {
             PayloadKind::Run => {
                 let (store, run) = (self.source.store, read::run_ref(cell)?);
                 let end = run.pgno.0.saturating_add(run.pages(store.page_bytes));
-                if end > met.limit() {
+                if end > visited.limit() {
                     return Err(Error::corrupt(run.pgno.0, Reason::OutOfRange.text()));
                 }
                 // Values have their pages for themselves, so none is shown twice.
-                if (run.pgno.0..end).any(|pgno| met.put(pgno)) {
+                if (run.pgno.0..end).any(|pgno| visited.put(pgno)) {
                     return Err(Error::corrupt(run.pgno.0, Reason::Cycle.text()));
                 }
                 if !self.is_wanted {
@@ -297,26 +299,26 @@ impl<'s> Records<'s, '_> {
 }
 
 /// Whether a leaf may be one of a tree of values: their cells have no payload.
-fn may_hold_values(leaf: Leaf<'_>) -> bool {
+fn may_hold_values(leaf: SlottedLeaf<'_>) -> bool {
     leaf.cells().all(|cell| cell.is_ok_and(|cell| cell.payload.is_empty()))
 }
 
 /// Whether a page may be entered, and was not before.
-fn may_enter(met: &mut Bitmap, spot: &Spot<'_>, page_bytes: usize) -> bool {
+fn may_enter(visited: &mut Bitmap, spot: &Spot<'_>, page_bytes: usize) -> bool {
     let pgno = spot.ptr.pgno.0;
-    pgno >= first_data_page(page_bytes) && pgno < met.limit() && !met.put(pgno)
+    pgno >= first_data_page(page_bytes) && pgno < visited.limit() && !visited.put(pgno)
 }
 
 /// Collects the records of named tables.
-struct Catalog<'c> {
+struct TableCollector<'c> {
     tables: &'c mut Vec<Found>,
-    met: &'c mut Bitmap,
+    visited: &'c mut Bitmap,
     lost: bool,
 }
 
-impl<'p> Visitor<'p> for Catalog<'_> {
+impl<'p> Visitor<'p> for TableCollector<'_> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        let enters = spot.ptr.pgno.0 < self.met.limit() && !self.met.put(spot.ptr.pgno.0);
+        let enters = spot.ptr.pgno.0 < self.visited.limit() && !self.visited.put(spot.ptr.pgno.0);
         self.lost |= !enters;
         Ok(enters)
     }
@@ -350,7 +352,7 @@ struct Salvage<'d, 's, 'v> {
     tree: &'d Tree,
     /// The tree is that of the values of this key.
     key: Option<&'d [u8]>,
-    met: &'d mut Bitmap,
+    visited: &'d mut Bitmap,
     lost: bool,
 }
 
@@ -363,7 +365,7 @@ impl Salvage<'_, '_, '_> {
 
 impl<'p> Visitor<'p> for Salvage<'_, '_, '_> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        let enters = may_enter(self.met, spot, self.records.source.store.page_bytes);
+        let enters = may_enter(self.visited, spot, self.records.source.store.page_bytes);
         if !enters {
             self.skip(spot, "a pointer leads outside the file, or to a page seen before".into())?;
         }
@@ -381,7 +383,7 @@ impl<'p> Visitor<'p> for Salvage<'_, '_, '_> {
             return Ok(());
         }
         let Visit::Leaf(leaf) = page else { return Ok(()) };
-        let whole = self.records.leaf(self.name, self.tree, spot.ptr, leaf, self.met)?;
+        let whole = self.records.leaf(self.name, self.tree, spot.ptr, leaf, self.visited)?;
         self.lost |= !whole;
         Ok(())
     }

@@ -9,7 +9,7 @@ use crate::ops::pinned::{self, Verified};
 use crate::ops::tables;
 use crate::page::{Item, Labels, Tree, first_data_page};
 use crate::store::source::PageSource;
-use crate::store::space::Ground;
+use crate::store::space::Backend;
 use crate::txn::catalog;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;

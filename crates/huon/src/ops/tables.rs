@@ -7,34 +7,37 @@ use crate::ops::pinned::Verified;
 use crate::page::{Cell, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, first_data_page};
 use crate::store::source::{OnPage, damaged};
 use crate::tree::read;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
+/// A named table: its name, its record, and the birth of the leaf that holds the record.
+pub(crate) type NamedTable = (Vec<u8>, Tree, Txnid);
+
 /// Calls `each` for every record of a tree, in its order, and stops at the first damage.
 ///
-/// `met` holds the pages visited so far, large values included: none may be visited again, in this
-/// tree or another, so a hostile file cannot lead to the same pages for ever.
+/// `visited` holds the pages visited so far, large values included: none may be visited again, in
+/// this tree or another, so a hostile file cannot lead to the same pages for ever.
 pub(crate) fn each_record<'s>(
     source: &'s Verified<'s>,
     tree: &Tree,
-    met: &mut Bitmap,
+    visited: &mut Bitmap,
     each: &mut EachRecord<'_, 's>,
 ) -> Result<()> {
     let first = first_data_page(source.store.page_bytes);
     let page_bytes = source.store.page_bytes;
-    let mut visitor = Each { page_bytes, first, met, each };
+    let mut visitor = Each { page_bytes, first, visited, each };
     TreeView::unordered(source, tree).walk(Txnid(u64::MAX), &mut visitor)
 }
 
-/// What is done with each record. It walks on, with `met`, where the record is the root of a tree
-/// of values: see [`each_value`].
+/// What is done with each record. It walks on, with `visited`, where the record is the root of a
+/// tree of values: see [`each_value`].
 pub(crate) type EachRecord<'f, 's> = dyn FnMut(Cell<'s>, &mut Bitmap) -> Result<()> + 'f;
 
 struct Each<'f, 'e, 's> {
     page_bytes: usize,
     first: u32,
-    met: &'f mut Bitmap,
+    visited: &'f mut Bitmap,
     each: &'f mut EachRecord<'e, 's>,
 }
 
@@ -43,20 +46,20 @@ pub(crate) fn each_value<'s>(
     source: &'s Verified<'s>,
     tree: &Tree,
     cell: &Cell<'s>,
-    met: &mut Bitmap,
+    visited: &mut Bitmap,
     each: &mut dyn FnMut(&'s [u8]) -> Result<()>,
 ) -> Result<()> {
-    match Held::of(tree, cell).on(tree.root)? {
-        Held::Few(set) => {
+    match KeyValues::of(tree, cell).on(tree.root)? {
+        KeyValues::Few(set) => {
             let mut items = set.items();
             while let Some(value) = items.next() {
                 each(value)?;
             }
             Ok(())
         }
-        Held::Tree(values) => {
+        KeyValues::Tree(values) => {
             let first = first_data_page(source.store.page_bytes);
-            let mut visitor = EachValue { first, met, each };
+            let mut visitor = EachValue { first, visited, each };
             TreeView::unordered(source, &values).walk(Txnid(u64::MAX), &mut visitor)
         }
     }
@@ -64,22 +67,22 @@ pub(crate) fn each_value<'s>(
 
 struct EachValue<'f, 's> {
     first: u32,
-    met: &'f mut Bitmap,
+    visited: &'f mut Bitmap,
     each: &'f mut dyn FnMut(&'s [u8]) -> Result<()>,
 }
 
 /// Notes a page, which must lie in the file and not have been visited before.
-fn meet(met: &mut Bitmap, first: u32, spot: &Spot<'_>) -> Result<bool> {
+fn enter_once(visited: &mut Bitmap, first: u32, spot: &Spot<'_>) -> Result<bool> {
     let pgno = spot.ptr.pgno.0;
-    if pgno < first || pgno >= met.limit() {
+    if pgno < first || pgno >= visited.limit() {
         return Err(damaged(spot.ptr, Reason::OutOfRange));
     }
-    if met.put(pgno) { Err(damaged(spot.ptr, Reason::Cycle)) } else { Ok(true) }
+    if visited.put(pgno) { Err(damaged(spot.ptr, Reason::Cycle)) } else { Ok(true) }
 }
 
 impl<'s> Visitor<'s> for EachValue<'_, 's> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        meet(self.met, self.first, spot)
+        enter_once(self.visited, self.first, spot)
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
@@ -96,9 +99,9 @@ impl Each<'_, '_, '_> {
     fn run(&mut self, run: &RunRef) -> Result<()> {
         let ptr = Ptr { pgno: run.pgno, birth: run.birth };
         let end = run.pgno.0.checked_add(run.pages(self.page_bytes));
-        match end.filter(|&end| run.pgno.0 >= self.first && end <= self.met.limit()) {
+        match end.filter(|&end| run.pgno.0 >= self.first && end <= self.visited.limit()) {
             None => Err(damaged(ptr, Reason::OutOfRange)),
-            Some(end) if (run.pgno.0..end).any(|pgno| self.met.put(pgno)) => {
+            Some(end) if (run.pgno.0..end).any(|pgno| self.visited.put(pgno)) => {
                 Err(damaged(ptr, Reason::Cycle))
             }
             Some(_) => Ok(()),
@@ -108,7 +111,7 @@ impl Each<'_, '_, '_> {
 
 impl<'s> Visitor<'s> for Each<'_, '_, 's> {
     fn enter(&mut self, spot: &Spot<'_>) -> Result<bool> {
-        meet(self.met, self.first, spot)
+        enter_once(self.visited, self.first, spot)
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'s [u8], page: Visit<'s>) -> Result<()> {
@@ -118,7 +121,7 @@ impl<'s> Visitor<'s> for Each<'_, '_, 's> {
             if cell.kind == PayloadKind::Run {
                 self.run(&read::run_ref(&cell)?)?;
             }
-            (self.each)(cell, self.met)?;
+            (self.each)(cell, self.visited)?;
         }
         Ok(())
     }

@@ -12,14 +12,15 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::pinned::{self, Verified};
+use crate::ops::tables::NamedTable;
 use crate::page::{
     Cell, Chunk, HEADER_BYTES, Item, Kind, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr,
     Reason, RunRef, Tree, Txnid, admit, first_data_page,
 };
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::{Ground, Protected};
+use crate::store::space::{Backend, Protected};
 use crate::tree::read;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 
@@ -116,10 +117,10 @@ impl Env {
     ) -> Result<u64> {
         let (_pin, meta) = pinned::pin(self)?;
         let store = &self.core()?.store;
-        let mut pages = Pages {
+        let mut pages = PageWalk {
             source: Verified { store, used: meta.used },
             first: first_data_page(store.page_bytes),
-            met: Bitmap::new(meta.used.min(store.measure()?))?,
+            visited: Bitmap::new(meta.used.min(store.measure()?))?,
             protected: store.protected()?,
             each,
             stopped: false,
@@ -132,20 +133,17 @@ impl Env {
     }
 }
 
-/// A named table: its name, its record, and the birth of the leaf that holds the record.
-type Record = (Vec<u8>, Tree, Txnid);
-
 /// A walk under way.
-struct Pages<'s, 'f> {
+struct PageWalk<'s, 'f> {
     source: Verified<'s>,
     first: u32,
-    met: Bitmap,
+    visited: Bitmap,
     protected: Protected,
     each: &'f mut EachPage<'f>,
     stopped: bool,
 }
 
-impl Pages<'_, '_> {
+impl PageWalk<'_, '_> {
     fn page_bytes(&self) -> usize {
         self.source.store.page_bytes
     }
@@ -160,12 +158,12 @@ impl Pages<'_, '_> {
     }
 
     /// V1: these pages lie in the file and were not visited before.
-    fn meet(&mut self, ptr: Ptr, page_count: u32) -> Result<()> {
-        let end = ptr.pgno.0.checked_add(page_count).filter(|&end| end <= self.met.limit());
+    fn enter_once(&mut self, ptr: Ptr, page_count: u32) -> Result<()> {
+        let end = ptr.pgno.0.checked_add(page_count).filter(|&end| end <= self.visited.limit());
         let Some(end) = end.filter(|_| ptr.pgno.0 >= self.first) else {
             return Err(damaged(ptr, Reason::OutOfRange));
         };
-        match (ptr.pgno.0..end).find(|&pgno| self.met.put(pgno)) {
+        match (ptr.pgno.0..end).find(|&pgno| self.visited.put(pgno)) {
             None => Ok(()),
             Some(twice) => Err(Error::corrupt(twice, Reason::Cycle.text())),
         }
@@ -191,11 +189,11 @@ impl Pages<'_, '_> {
             return Ok(chains.try_push((item.ptr(), above))?);
         }
         // The free end of the file may have been cut off.
-        let end = item.pgno.saturating_add(item.page_count()).min(self.met.limit());
+        let end = item.pgno.saturating_add(item.page_count()).min(self.visited.limit());
         let page_count = end.saturating_sub(item.pgno);
         if page_count > 0 && !self.stopped {
             let ptr = Ptr { pgno: Pgno(item.pgno), birth: Txnid(item.birth) };
-            self.meet(ptr, page_count)?;
+            self.enter_once(ptr, page_count)?;
             let kind = if self.protected.retains(item.birth, item.freed) {
                 PageKind::Retained
             } else {
@@ -210,7 +208,7 @@ impl Pages<'_, '_> {
         if ptr.birth > above {
             return Err(damaged(ptr, Reason::Header));
         }
-        self.meet(ptr, 1)?;
+        self.enter_once(ptr, 1)?;
         let Verified { store, used } = self.source;
         let page = store.page_verified(ptr, used)?;
         let chunk = admit(page, ptr, Kind::Chunk, 0).and_then(|count| Chunk::view(page, count));
@@ -243,7 +241,7 @@ impl Pages<'_, '_> {
         name: &[u8],
         tree: &Tree,
         above: Txnid,
-        records: Option<&mut Vec<Record>>,
+        records: Option<&mut Vec<NamedTable>>,
     ) -> Result<()> {
         let Verified { store, used } = self.source;
         let source = Verified { store, used };
@@ -254,7 +252,7 @@ impl Pages<'_, '_> {
     /// Pages that are nowhere.
     fn lost(&self) -> Result<()> {
         let none = Bitmap::new(0)?;
-        match self.met.gaps(&none, self.first).next() {
+        match self.visited.gaps(&none, self.first).next() {
             Some((pgno, _)) if !self.stopped => {
                 Err(Error::corrupt(pgno, "the page is neither in use nor listed as free"))
             }
@@ -283,11 +281,11 @@ impl PageInfo<'_> {
 
 /// One table under way.
 struct TablePages<'w, 's, 'f, 't> {
-    pages: &'w mut Pages<'s, 'f>,
+    pages: &'w mut PageWalk<'s, 'f>,
     name: &'t [u8],
     tree: &'t Tree,
     /// The main table: where the records of named ones go.
-    records: Option<&'t mut Vec<Record>>,
+    records: Option<&'t mut Vec<NamedTable>>,
     of_values: bool,
 }
 
@@ -299,7 +297,7 @@ impl<'p> Visitor<'p> for TablePages<'_, '_, '_, '_> {
         if spot.ptr.birth > spot.above {
             return Err(damaged(spot.ptr, Reason::Header));
         }
-        self.pages.meet(spot.ptr, 1).map(|()| true)
+        self.pages.enter_once(spot.ptr, 1).map(|()| true)
     }
 
     fn visit(&mut self, spot: &Spot<'_>, _: &'p [u8], page: Visit<'p>) -> Result<()> {
@@ -343,9 +341,9 @@ impl TablePages<'_, '_, '_, '_> {
             };
         }
         if self.tree.many.is_some() {
-            return match Held::of(self.tree, cell).on(spot.ptr)? {
-                Held::Few(_) => Ok(()),
-                Held::Tree(values) => self.values(&values, spot.ptr.birth),
+            return match KeyValues::of(self.tree, cell).on(spot.ptr)? {
+                KeyValues::Few(_) => Ok(()),
+                KeyValues::Tree(values) => self.values(&values, spot.ptr.birth),
             };
         }
         match (cell.kind, &mut self.records) {
@@ -375,7 +373,7 @@ impl TablePages<'_, '_, '_, '_> {
             return Err(damaged(ptr, Reason::Header));
         }
         let page_count = run.pages(self.pages.page_bytes());
-        self.pages.meet(ptr, page_count)?;
+        self.pages.enter_once(ptr, page_count)?;
         self.pages.show(PageInfo {
             kind: PageKind::LargeValue,
             page_count,

@@ -60,7 +60,7 @@ mod tests {
 
     /// Many large ones, one after another.
     #[test]
-    fn there_is_something_left_for_everybody() {
+    fn some_addresses_are_left_for_every_environment() {
         let (mut left, mut last) = (SPACE_BYTES, u64::MAX);
         let wanted = SPACE_BYTES >> 7;
         let first = (SPACE_BYTES - KEPT_BYTES) / wanted;

@@ -7,7 +7,7 @@
 //! prefetches them.
 //!
 //! A prefetch costs a system call for each page, also if it is in memory. So it is made only as
-//! long as it pays: by a thread that had to wait for the disk lately ([`Disk::is_met`]).
+//! long as it pays: by a thread that had to wait for the disk lately ([`Disk::is_slow`]).
 
 use super::map_pages::MapPages;
 use super::reading::Reading;
@@ -35,8 +35,8 @@ impl Disk<'_> {
     /// Whether to ask for pages: this thread had to wait for the disk since it last asked here, or
     /// some thread had to not long ago. Costs a read of the clock, and a system call every ten
     /// microseconds.
-    pub(crate) fn is_met(&self) -> bool {
-        self.reading.is_met()
+    pub(crate) fn is_slow(&self) -> bool {
+        self.reading.is_slow()
     }
 
     /// Starts reading these pages in the kernel, and does not wait. The numbers may be any;
@@ -76,8 +76,8 @@ impl Disk<'_> {
 
     /// As if a thread had had to wait, or none for long.
     #[cfg(test)]
-    pub(crate) fn set_met(&self, met: bool) {
-        self.reading.set_met(met);
+    pub(crate) fn set_slow(&self, slow: bool) {
+        self.reading.set_slow(slow);
     }
 }
 
@@ -87,7 +87,7 @@ mod tests {
 
     use super::*;
     use crate::os::map::Map;
-    use crate::os::reading::{PATIENCE, ReadAhead};
+    use crate::os::reading::{ASKS_AFTER_WAIT, ReadAhead};
 
     const PAGE_BYTES: u64 = 4096;
 
@@ -147,12 +147,12 @@ mod tests {
 
     #[test]
     #[cfg_attr(miri, ignore = "Miri has no getrusage")]
-    fn patience_ends_when_nobody_waits() {
+    fn prefetching_ends_when_no_thread_waits() {
         let pages = pages(ReadAhead::Never, 1);
         let disk = pages.disk().unwrap();
-        disk.set_met(true);
+        disk.set_slow(true);
         // The thread may really have to wait meanwhile, and then begins anew.
-        let asked = (0..1_000_000).take_while(|_| disk.is_met()).count();
-        assert!((PATIENCE as usize..1_000_000).contains(&asked), "{asked}");
+        let asked = (0..1_000_000).take_while(|_| disk.is_slow()).count();
+        assert!((ASKS_AFTER_WAIT as usize..1_000_000).contains(&asked), "{asked}");
     }
 }

@@ -1,10 +1,10 @@
 //! The real data file.
 //!
 //! 1. The descriptor is close-on-exec, and names a regular file that was not reached through a
-//!    symbolic link in its last component. (Where a link leads is looked up before.) What is seen
-//!    to be something else is not opened at all: opening a device may do something.
-//! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map can
-//!    never meet a hole that a full disk cannot fill.
+//!    symbolic link in its last component. (Where a link leads is looked up before.) A file
+//!    of another kind is not opened at all: opening a device may do something.
+//! 2. Nothing here extends the file but `grow`, which puts blocks under every new byte: the map
+//!    never has a hole that a full disk cannot fill.
 //! 3. A failed `grow` leaves the file as long as it was.
 //! 4. A failed flush is returned, never tried again: the kernel may have dropped what it could not
 //!    write.
@@ -31,7 +31,7 @@ use super::sys::beside::Beside;
 use super::sys::descriptor::open_kept;
 use super::sys::files;
 use super::sys::fork::{self, OwnFile};
-use super::sys::keeper::Keeper;
+use super::sys::keeper::LockKeeper;
 use super::sys::locks::{self, Hold, Way};
 use super::sys::size_limit::{self, SizeLimit};
 use super::write_map::{ViewPage, WriteMap};
@@ -80,7 +80,7 @@ pub(crate) struct FileOptions {
 pub(crate) struct RealFile {
     file: OwnFile,
     /// The lock lasts as the client's byte in the lock file does.
-    _keeper: Option<Keeper>,
+    _keeper: Option<LockKeeper>,
     /// `None`: it is in memory (7).
     path: Option<PathBuf>,
     writable: bool,
@@ -144,7 +144,7 @@ impl RealFile {
         let _held_off = fork::hold_off();
         let made = || files::memory_file().map_err(|e| Error::io("make a file in", MEMORY, e));
         let file = OwnFile::open(made)?;
-        // A forked child that keeps the map keeps the locks, too, and nobody misses them.
+        // A forked child that keeps the map keeps the locks, too, and no process misses them.
         let map = Map::reserve(&file, reserve_bytes, 0)?.into();
         RealFile::of(file, None, true, map, 0)
     }
@@ -160,7 +160,7 @@ impl RealFile {
         let way = locks::way_of(&file).map_err(|e| Error::io("lock", named(), e))?;
         let keeper = match way {
             Way::Bytes => {
-                Keeper::map(&file).map_err(|e| Error::io("keep the lock of", named(), e))?
+                LockKeeper::map(&file).map_err(|e| Error::io("keep the lock of", named(), e))?
             }
             Way::Files => None,
         };
@@ -457,7 +457,7 @@ impl Storage for RealFile {
 }
 
 /// Flushes the directory that `file` is in, so that a file just created keeps its name after a
-/// power cut.
+/// power loss.
 pub(crate) fn sync_directory(file: &Path) -> Result<()> {
     let parent = match file.parent() {
         Some(parent) if !parent.as_os_str().is_empty() => parent,

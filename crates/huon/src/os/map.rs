@@ -145,7 +145,7 @@ impl Map {
 
 /// Hints to the kernel about how the file is read. Their failures are ignored.
 impl Map {
-    /// Whether the kernel reads nothing but the pages that are met.
+    /// Whether the kernel reads nothing but the pages that are accessed.
     pub(super) fn read_alone(&self, alone: bool) {
         let advice = if alone { Advice::Random } else { Advice::Normal };
         self.advise(0, self.bytes, advice);

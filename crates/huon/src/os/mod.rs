@@ -248,7 +248,7 @@ pub(crate) trait Shared: Send + Sync {
     fn wait(&self, word: usize, expected: u64, timeout: Duration, marks: u32);
     /// Wakes the sleepers on the word that are meant; whether there were any, as far as the kernel
     /// tells.
-    fn wake(&self, word: usize, who: Wake) -> bool;
+    fn wake(&self, word: usize, which: Wake) -> bool;
     /// Whether the lock descriptor is still this client's own: not after a fork, not after someone
     /// closed it (P5).
     fn intact(&self) -> bool;

@@ -36,7 +36,7 @@ pub enum ReadAhead {
 /// No file below this is too large for any memory: the size of the memory need not be read.
 const SMALL_BYTES: u64 = 16 << 20;
 /// How often a thread prefetches after it had to wait for a page.
-pub(super) const PATIENCE: u32 = 256;
+pub(super) const ASKS_AFTER_WAIT: u32 = 256;
 /// No disk gives a page sooner.
 const WAIT_MIN: Duration = Duration::from_micros(10);
 
@@ -48,7 +48,7 @@ pub(super) struct Reading {
     /// Whether the kernel reads only the pages that are accessed.
     alone: AtomicBool,
     /// How many more times pages are asked for though no thread had to wait.
-    patience: AtomicU32,
+    asks_left: AtomicU32,
     memory_bytes: OnceLock<u64>,
     /// Requests, and their bytes.
     requests: AtomicU64,
@@ -90,22 +90,22 @@ impl Reading {
 
     /// Whether this thread had to wait for the disk since it last asked, or some thread had to not
     /// long ago.
-    pub(super) fn is_met(&self) -> bool {
+    pub(super) fn is_slow(&self) -> bool {
         if has_waited() {
-            self.patience.store(PATIENCE, Ordering::Relaxed);
+            self.asks_left.store(ASKS_AFTER_WAIT, Ordering::Relaxed);
             return true;
         }
         // Lost counts do not matter.
-        let left = self.patience.load(Ordering::Relaxed);
-        self.patience.store(left.saturating_sub(1), Ordering::Relaxed);
+        let left = self.asks_left.load(Ordering::Relaxed);
+        self.asks_left.store(left.saturating_sub(1), Ordering::Relaxed);
         left > 0
     }
 
     /// As if a thread had had to wait, or none for long.
     #[cfg(test)]
-    pub(super) fn set_met(&self, met: bool) {
+    pub(super) fn set_slow(&self, slow: bool) {
         has_waited();
-        self.patience.store(if met { PATIENCE } else { 0 }, Ordering::Relaxed);
+        self.asks_left.store(if slow { ASKS_AFTER_WAIT } else { 0 }, Ordering::Relaxed);
     }
 
     fn fits(&self, file_bytes: u64) -> bool {

@@ -31,7 +31,7 @@ use super::client_files::ClientFiles;
 use super::lock_file::{open_again, open_file};
 use super::sys::beside::Beside;
 use super::sys::fork::OwnFile;
-use super::sys::keeper::Keeper;
+use super::sys::keeper::LockKeeper;
 use super::sys::locks::{self, Hold, Way};
 use super::sys::machine::boot_id;
 use super::sys::memory::{Access, map_file, unmap};
@@ -68,7 +68,7 @@ pub(crate) struct RealShared {
     way: Way,
     /// Not for a guest: its descriptors and its mapping are for reading only.
     writable: bool,
-    keeper: OnceLock<Keeper>,
+    keeper: OnceLock<LockKeeper>,
     /// Only used where locks are on whole files.
     client_files: ClientFiles,
     base: NonNull<Word>,
@@ -197,7 +197,7 @@ impl RealShared {
         } else {
             (guest_trial_byte(), Hold::Shared)
         };
-        let keeper = Keeper::new(&self.file, another, byte, hold);
+        let keeper = LockKeeper::new(&self.file, another, byte, hold);
         if let Some(keeper) = keeper.map_err(|e| self.failed("keep the lock of", e))? {
             let _ = self.keeper.set(keeper);
         }
@@ -390,8 +390,8 @@ impl Shared for RealShared {
         wait::wait(&self.words()[word], expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize, who: Wake) -> bool {
-        wait::wake(&self.words()[word], who)
+    fn wake(&self, word: usize, which: Wake) -> bool {
+        wait::wake(&self.words()[word], which)
     }
 
     fn intact(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What the tests of this layer share: scratch directories, and child processes.
+//! Helpers of this layer's tests: scratch directories, and child processes.
 
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) mod process;
@@ -19,16 +19,16 @@ const LOCKS: &str = "HUON_LOCKS";
 const WAIT: &str = "HUON_WAIT";
 
 /// A directory that is removed, with all that is in it, when it is dropped.
-pub(crate) struct Scratch(PathBuf);
+pub(crate) struct ScratchDir(PathBuf);
 
-impl Scratch {
-    pub(crate) fn new() -> Scratch {
+impl ScratchDir {
+    pub(crate) fn new() -> ScratchDir {
         static NEXT: AtomicU64 = AtomicU64::new(0);
         let number = NEXT.fetch_add(1, Ordering::Relaxed);
         let name = format!("huon-os-{}-{number}", std::process::id());
         let path = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&path).expect("a scratch directory");
-        Scratch(path)
+        ScratchDir(path)
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -40,7 +40,7 @@ impl Scratch {
     }
 }
 
-impl Drop for Scratch {
+impl Drop for ScratchDir {
     fn drop(&mut self) {
         let _ = std::fs::remove_dir_all(&self.0);
     }

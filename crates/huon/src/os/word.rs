@@ -34,7 +34,7 @@ pub(crate) fn pause(time: std::time::Duration) {
 }
 
 /// Looks until it is `ready`, but only for a moment, and lets others run between two looks. Whether
-/// it was ready. What ends soon ends before a sleeper would be awake.
+/// it was ready. A short wait is over before a sleeper would be awake.
 pub(crate) fn spin(moment: std::time::Duration, ready: impl Fn() -> bool) -> bool {
     #[cfg(not(any(loom, shuttle)))]
     {

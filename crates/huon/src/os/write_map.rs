@@ -23,9 +23,9 @@ use super::sys::files::{allocate, bytes_in_blocks, is_steady};
 use super::sys::memory::{Access, Advice, advise, map_file, unmap};
 
 /// Bytes of the file, to be edited where they are.
-pub(crate) struct ViewPage(Place);
+pub(crate) struct ViewPage(ViewBytes);
 
-enum Place {
+enum ViewBytes {
     Mapped(Mapped),
     #[cfg(any(test, feature = "simulation"))]
     Simulated(SimulatedPage),
@@ -50,7 +50,7 @@ pub(crate) type SimulatedPage = Box<dyn DerefMut<Target = [u8]> + Send + Sync>;
 #[cfg(any(test, feature = "simulation"))]
 impl From<SimulatedPage> for ViewPage {
     fn from(page: SimulatedPage) -> ViewPage {
-        ViewPage(Place::Simulated(page))
+        ViewPage(ViewBytes::Simulated(page))
     }
 }
 
@@ -62,11 +62,11 @@ impl Deref for ViewPage {
         match &self.0 {
             // SAFETY: the range lies in the mapping, which `_view` keeps, and in the file; no other
             // code writes it while this value lives (the contract of `WriteMap::page`).
-            Place::Mapped(page) => unsafe {
+            ViewBytes::Mapped(page) => unsafe {
                 std::slice::from_raw_parts(page.first.as_ptr(), page.bytes)
             },
             #[cfg(any(test, feature = "simulation"))]
-            Place::Simulated(page) => page,
+            ViewBytes::Simulated(page) => page,
         }
     }
 }
@@ -76,11 +76,11 @@ impl DerefMut for ViewPage {
     fn deref_mut(&mut self) -> &mut [u8] {
         match &mut self.0 {
             // SAFETY: as above, and no other code reads it either.
-            Place::Mapped(page) => unsafe {
+            ViewBytes::Mapped(page) => unsafe {
                 std::slice::from_raw_parts_mut(page.first.as_ptr(), page.bytes)
             },
             #[cfg(any(test, feature = "simulation"))]
-            Place::Simulated(page) => page,
+            ViewBytes::Simulated(page) => page,
         }
     }
 }
@@ -88,11 +88,11 @@ impl DerefMut for ViewPage {
 /// A view that is opened when it is first wanted.
 #[derive(Default)]
 pub(super) struct WriteMap {
-    state: Mutex<State>,
+    state: Mutex<ViewState>,
 }
 
 #[derive(Default)]
-enum State {
+enum ViewState {
     #[default]
     Unasked,
     /// Not in this file.
@@ -117,21 +117,21 @@ impl WriteMap {
     ) -> Option<ViewPage> {
         let mut state = locked(&self.state);
         let view = match &*state {
-            State::Refused => return None,
-            State::Open(view) if file_bytes <= view.bytes() => view,
+            ViewState::Refused => return None,
+            ViewState::Open(view) if file_bytes <= view.bytes() => view,
             _ => {
-                let first = matches!(*state, State::Unasked);
+                let first = matches!(*state, ViewState::Unasked);
                 let view = open().and_then(|file| View::open(&file, file_bytes, first));
-                *state = view.map_or(State::Refused, |view| State::Open(Arc::new(view)));
+                *state = view.map_or(ViewState::Refused, |view| ViewState::Open(Arc::new(view)));
                 match &*state {
-                    State::Open(view) => view,
+                    ViewState::Open(view) => view,
                     _ => return None,
                 }
             }
         };
         // SAFETY: the view reaches as far as the file.
         let first = unsafe { view.at(offset) };
-        Some(ViewPage(Place::Mapped(Mapped { first, bytes, _view: view.clone() })))
+        Some(ViewPage(ViewBytes::Mapped(Mapped { first, bytes, _view: view.clone() })))
     }
 }
 

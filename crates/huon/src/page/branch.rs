@@ -17,7 +17,8 @@ use super::leaf::{SLOT_BYTES, audit_heap, audit_places};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::{
-    Probe, Slot, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes, slot_offset,
+    Probe, SlotBytes, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes,
+    slot_offset,
 };
 use super::types::{Ptr, Reason};
 use crate::alloc::{Reserved, filled};
@@ -51,7 +52,7 @@ impl SeparatorRef<'_> {
 #[derive(Clone, Copy)]
 pub(crate) struct Branch<'p> {
     page: &'p [u8],
-    slots: &'p [Slot],
+    slots: &'p [SlotBytes],
 }
 
 impl<'p> Branch<'p> {
@@ -139,7 +140,7 @@ impl<'p> Branch<'p> {
     fn find_by<O: KeyOrder>(
         &self,
         probe: &Probe<'_, O>,
-        seek: impl Fn(&[Slot], usize, u32) -> Result<Tie, usize>,
+        seek: impl Fn(&[SlotBytes], usize, u32) -> Result<Tie, usize>,
     ) -> Result<usize, Reason> {
         let prefix_bytes = self.prefix_bytes();
         if prefix_bytes != 0 {
@@ -173,7 +174,7 @@ impl<'p> Branch<'p> {
     #[inline(never)]
     fn find_tie<O: KeyOrder>(
         page: &'p [u8],
-        slots: &'p [Slot],
+        slots: &'p [SlotBytes],
         order: O,
         key: &[u8],
         mut tie: Tie,

@@ -9,7 +9,7 @@ use super::header::{self, FLAG_EDITED, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, audit_heap};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::{Slot, slot};
+use super::probe::{SlotBytes, slot};
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::{Reserved, copied};
 
@@ -137,11 +137,15 @@ impl<'p> BranchMut<'p> {
     ) -> Result<bool, Reason> {
         let copy = copied(self.page)?;
         let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
-        entries.insert(index, Entry::new(separator, child));
+        entries.insert(index, ChildEntry::new(separator, child));
         self.rebuild(order, &entries)
     }
 
-    fn rebuild<O: KeyOrder>(&mut self, order: O, entries: &[Entry<'_>]) -> Result<bool, Reason> {
+    fn rebuild<O: KeyOrder>(
+        &mut self,
+        order: O,
+        entries: &[ChildEntry<'_>],
+    ) -> Result<bool, Reason> {
         let done = write_branch(order, self.page, entries)?;
         if done {
             header::set_flags(self.page, FLAG_EDITED);
@@ -180,29 +184,29 @@ impl<'p> BranchMut<'p> {
 
 /// A child with its separator, on its way into a page; the separator of a first child is ignored.
 #[derive(Clone, Copy)]
-pub(super) struct Entry<'a> {
+pub(super) struct ChildEntry<'a> {
     pub(super) separator: SeparatorRef<'a>,
     pub(super) child: Ptr,
 }
 
-impl<'a> Entry<'a> {
-    pub(super) fn new(separator: &'a [u8], child: Ptr) -> Entry<'a> {
-        Entry { separator: SeparatorRef { prefix: &[], rest: separator }, child }
+impl<'a> ChildEntry<'a> {
+    pub(super) fn new(separator: &'a [u8], child: Ptr) -> ChildEntry<'a> {
+        ChildEntry { separator: SeparatorRef { prefix: &[], rest: separator }, child }
     }
 }
 
 /// The children of a branch.
-pub(super) fn entries(branch: Branch<'_>) -> Result<Vec<Entry<'_>>, Reason> {
+pub(super) fn entries(branch: Branch<'_>) -> Result<Vec<ChildEntry<'_>>, Reason> {
     let mut out = Vec::new();
     out.try_reserve_exact(branch.count() + 1)?;
     for i in 0..branch.count() {
-        out.push(Entry { separator: branch.separator(i)?, child: branch.child(i) });
+        out.push(ChildEntry { separator: branch.separator(i)?, child: branch.child(i) });
     }
     Ok(out)
 }
 
 /// What all separators share: in a sorted page, what the first and the last share.
-fn best_prefix<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Reserved<Vec<u8>> {
+fn best_prefix<O: KeyOrder>(order: O, entries: &[ChildEntry<'_>]) -> Reserved<Vec<u8>> {
     let [_, first, ..] = entries else { return Ok(Vec::new()) };
     let last = entries.last().unwrap_or(first).separator.whole(order)?;
     let n = order.common(&first.separator.whole(order)?, &last);
@@ -210,12 +214,12 @@ fn best_prefix<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Reserved<Vec<u8>
 }
 
 /// Bytes that the children take in a page of their own, without its header.
-pub(super) fn branch_bytes<O: KeyOrder>(order: O, entries: &[Entry<'_>]) -> Reserved<usize> {
+pub(super) fn branch_bytes<O: KeyOrder>(order: O, entries: &[ChildEntry<'_>]) -> Reserved<usize> {
     let prefix_bytes = best_prefix(order, entries)?.len();
     Ok(packed_bytes(entries, prefix_bytes))
 }
 
-fn packed_bytes(entries: &[Entry<'_>], prefix_bytes: usize) -> usize {
+fn packed_bytes(entries: &[ChildEntry<'_>], prefix_bytes: usize) -> usize {
     let separators = entries.iter().skip(1).map(|entry| entry.separator.bytes());
     let rests: usize = separators.map(|bytes| bytes.saturating_sub(prefix_bytes)).sum();
     CHILD_BYTES * entries.len() + prefix_bytes + rests
@@ -226,7 +230,7 @@ fn packed_bytes(entries: &[Entry<'_>], prefix_bytes: usize) -> usize {
 pub(super) fn write_branch<O: KeyOrder>(
     order: O,
     out: &mut [u8],
-    entries: &[Entry<'_>],
+    entries: &[ChildEntry<'_>],
 ) -> Result<bool, Reason> {
     let prefix = best_prefix(order, entries)?;
     if HEADER_BYTES + packed_bytes(entries, prefix.len()) > out.len() {
@@ -262,7 +266,7 @@ pub(super) fn write_branch<O: KeyOrder>(
 
 /// The slot of a separator whose rest lies at `offset`. An empty rest may lie anywhere: at the very
 /// end of a page of 64 KiB its offset would not fit 16 bits.
-fn rest_slot<O: KeyOrder>(order: O, rest: &[u8], offset: usize) -> Slot {
+fn rest_slot<O: KeyOrder>(order: O, rest: &[u8], offset: usize) -> SlotBytes {
     slot(order.head(rest, 0), if rest.is_empty() { 0 } else { offset }, rest.len())
 }
 

@@ -8,9 +8,9 @@
 //! Which pages are neighbours, and what happens to their parent, is the tree's business.
 
 use super::branch::Branch;
-use super::branch_edit::{Entry, branch_bytes, entries, write_branch};
+use super::branch_edit::{ChildEntry, branch_bytes, entries, write_branch};
 use super::header::{self, HEADER_BYTES};
-use super::leaf::{Leaf, leaf_cell_bytes};
+use super::leaf::{SlottedLeaf, leaf_cell_bytes};
 use super::leaf_edit::pack_cells;
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
@@ -27,18 +27,18 @@ pub(crate) enum Side {
 
 /// Where a leaf is divided: cells `at..` go to the right, and the new cell belongs to `side`.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Place {
+pub(crate) struct SplitPoint {
     pub(crate) at: usize,
     pub(crate) side: Side,
 }
 
-impl Place {
+impl SplitPoint {
     /// The division that leaves `left` cells on the left, the new one at `index` counted.
-    fn new(left: usize, index: usize) -> Place {
+    fn new(left: usize, index: usize) -> SplitPoint {
         if left <= index {
-            Place { at: left, side: Side::Right }
+            SplitPoint { at: left, side: Side::Right }
         } else {
-            Place { at: left - 1, side: Side::Left }
+            SplitPoint { at: left - 1, side: Side::Left }
         }
     }
 
@@ -59,12 +59,12 @@ impl Place {
 /// full page stays full, for keys that arrive in order. If it does not fit (it is large, and so are
 /// its neighbours) choose and divide again on its side: that has fewer cells each time.
 pub(crate) fn choose_split(
-    leaf: &Leaf<'_>,
+    leaf: &SlottedLeaf<'_>,
     index: usize,
     new_cell_bytes: usize,
     rightmost: bool,
     leftmost: bool,
-) -> Result<Place, Reason> {
+) -> Result<SplitPoint, Reason> {
     let count = leaf.count();
     assert!(index <= count, "choose_split: no such place");
     if count == 0 {
@@ -72,10 +72,10 @@ pub(crate) fn choose_split(
         return Err(Reason::Cell);
     }
     if rightmost && index == count {
-        return Ok(Place::new(count, index));
+        return Ok(SplitPoint::new(count, index));
     }
     if leftmost && index == 0 {
-        return Ok(Place::new(1, index));
+        return Ok(SplitPoint::new(1, index));
     }
     let size = |i: usize| -> Result<usize, Reason> {
         let cell = leaf.cell(i)?;
@@ -95,7 +95,7 @@ pub(crate) fn choose_split(
         };
         best = best.min((left.abs_diff(total - left), here));
     }
-    Ok(Place::new(best.1, index))
+    Ok(SplitPoint::new(best.1, index))
 }
 
 /// Divides a leaf: cells from `place.at` on go to `right`, which becomes the leaf `right_ptr`.
@@ -107,12 +107,12 @@ pub(crate) fn split_leaf<O: KeyOrder>(
     left: &mut [u8],
     right: &mut [u8],
     right_ptr: Ptr,
-    place: Place,
+    place: SplitPoint,
     index: usize,
     key: &[u8],
 ) -> Result<Vec<u8>, Reason> {
     let copy = copied(left)?;
-    let leaf = Leaf::view(&copy, header::count(&copy))?;
+    let leaf = SlottedLeaf::view(&copy, header::count(&copy))?;
     let (at, count) = (place.at, leaf.count());
     assert!(at <= count && index <= count, "split_leaf: no such place");
     let new_at_border = index == at;
@@ -142,8 +142,8 @@ pub(crate) fn merge_leaf<O: KeyOrder>(
     right: &[u8],
 ) -> Result<bool, Reason> {
     let copy = copied(left)?;
-    let low = Leaf::view(&copy, header::count(&copy))?;
-    let high = Leaf::view(right, header::count(right))?;
+    let low = SlottedLeaf::view(&copy, header::count(&copy))?;
+    let high = SlottedLeaf::view(right, header::count(right))?;
     if low.live_bytes() + high.live_bytes() > left.len() - HEADER_BYTES {
         return Ok(false);
     }
@@ -192,7 +192,7 @@ pub(crate) fn split_branch_insert<O: KeyOrder>(
     let mut entries = entries(Branch::view(&copy, header::count(&copy))?)?;
     let count = entries.len();
     assert!(new.index >= 1 && new.index <= count, "split_branch_insert: no such place");
-    entries.insert(new.index, Entry::new(new.separator, new.child));
+    entries.insert(new.index, ChildEntry::new(new.separator, new.child));
     let wanted = if rightmost && new.index == count {
         count
     } else if leftmost && new.index == 1 {
@@ -214,8 +214,8 @@ pub(crate) fn split_branch_insert<O: KeyOrder>(
 }
 
 /// Where both halves have about the same bytes; between the first child and the last.
-fn balanced(entries: &[Entry<'_>]) -> usize {
-    let size = |entry: &Entry<'_>| 20 + entry.separator.rest.len();
+fn balanced(entries: &[ChildEntry<'_>]) -> usize {
+    let size = |entry: &ChildEntry<'_>| 20 + entry.separator.rest.len();
     let total: usize = entries.iter().map(size).sum();
     let mut left = 0;
     for (i, entry) in entries.iter().enumerate() {
@@ -232,7 +232,7 @@ fn divide_entries<O: KeyOrder>(
     left: &mut [u8],
     right: &mut [u8],
     right_ptr: Ptr,
-    entries: &[Entry<'_>],
+    entries: &[ChildEntry<'_>],
     at: usize,
 ) -> Result<Vec<u8>, Reason> {
     assert!(at >= 1 && at < entries.len(), "a branch keeps a child");
@@ -260,7 +260,7 @@ pub(crate) fn merge_branch<O: KeyOrder>(
     let copy = copied(left)?;
     let mut all = entries(Branch::view(&copy, header::count(&copy))?)?;
     let high = entries(Branch::view(right, header::count(right))?)?;
-    all.try_push(Entry::new(separator, high[0].child))?;
+    all.try_push(ChildEntry::new(separator, high[0].child))?;
     all.try_extend(high[1..].iter().copied())?;
     write_branch(order, left, &all)
 }

@@ -10,13 +10,13 @@
 //! 2. Keys rise. Nothing but zeros follows them.
 //!
 //! [`AnyLeaf`] is a leaf of a tree whose kind is known at run time only. Plain tables are read
-//! through [`Leaf`] alone, which a second kind would slow down.
+//! through [`SlottedLeaf`] alone, which a second kind would slow down.
 
 use std::cmp::Ordering;
 use std::ops::Range;
 
 use super::header::{self, HEADER_BYTES};
-use super::leaf::{Cell, Leaf};
+use super::leaf::{Cell, SlottedLeaf};
 use super::order::KeyOrder;
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
@@ -210,35 +210,35 @@ pub(crate) trait LeafItems<'p>: Copy {
     fn take_last(&mut self) -> Option<Result<Self::Item, Reason>>;
 }
 
-impl<'p> LeafItems<'p> for Leaf<'p> {
+impl<'p> LeafItems<'p> for SlottedLeaf<'p> {
     type Item = Cell<'p>;
-    const NONE: Self = Leaf::NONE;
+    const NONE: Self = SlottedLeaf::NONE;
 
     #[inline(always)]
     fn count(&self) -> usize {
-        Leaf::count(self)
+        SlottedLeaf::count(self)
     }
 
     #[inline(always)]
     fn slice(self, from: usize, until: usize) -> Option<Self> {
-        Leaf::slice(self, from, until)
+        SlottedLeaf::slice(self, from, until)
     }
 
     #[inline(always)]
     fn take_first(&mut self) -> Option<Result<Cell<'p>, Reason>> {
-        Leaf::take_first(self)
+        SlottedLeaf::take_first(self)
     }
 
     #[inline(always)]
     fn take_last(&mut self) -> Option<Result<Cell<'p>, Reason>> {
-        Leaf::take_last(self)
+        SlottedLeaf::take_last(self)
     }
 }
 
 /// A leaf of either kind; its items are keys.
 #[derive(Clone, Copy)]
 pub(crate) enum AnyLeaf<'p> {
-    Slotted(Leaf<'p>),
+    Slotted(SlottedLeaf<'p>),
     Fixed(FixedLeaf<'p>),
 }
 
@@ -291,7 +291,7 @@ impl<'p> AnyLeaf<'p> {
 
 impl<'p> LeafItems<'p> for AnyLeaf<'p> {
     type Item = &'p [u8];
-    const NONE: Self = AnyLeaf::Slotted(Leaf::NONE);
+    const NONE: Self = AnyLeaf::Slotted(SlottedLeaf::NONE);
 
     fn count(&self) -> usize {
         match self {

@@ -9,8 +9,8 @@
 //! 1. Slots are in key order; the cell of slot 0 lies lowest in a packed page.
 //! 2. All keys share their first `prefix_bytes` bytes in key order (perhaps more), and the head of
 //!    a slot holds the four bytes behind them. Keys stay whole in their cells.
-//! 3. Every offset and length is checked before use; [`Leaf::audit`] checks what reading can do
-//!    without.
+//! 3. Every offset and length is checked before use; [`SlottedLeaf::audit`] checks what reading can
+//!    do without.
 //!
 //! The layers above know what a payload means (a run, a tree record).
 
@@ -18,7 +18,8 @@ use super::header::{self, HEADER_BYTES};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
 use super::probe::{
-    Probe, Slot, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes, slot_offset,
+    Probe, SlotBytes, Tie, seek, seek_between, seek_steadily, slot_head, slot_key_bytes,
+    slot_offset,
 };
 use super::types::Reason;
 use crate::planted::{self, Bug};
@@ -87,20 +88,20 @@ impl Cell<'_> {
 
 /// A leaf, or some consecutive slots of one.
 #[derive(Clone, Copy)]
-pub(crate) struct Leaf<'p> {
+pub(crate) struct SlottedLeaf<'p> {
     page: &'p [u8],
-    slots: &'p [Slot],
+    slots: &'p [SlotBytes],
 }
 
-impl<'p> Leaf<'p> {
+impl<'p> SlottedLeaf<'p> {
     /// No slots of no page.
-    pub(crate) const NONE: Leaf<'static> = Leaf { page: &[], slots: &[] };
+    pub(crate) const NONE: SlottedLeaf<'static> = SlottedLeaf { page: &[], slots: &[] };
 
     /// The leaf in `page`; `count` is what [`header::admit`] returned.
     #[inline(always)]
-    pub(crate) fn view(page: &'p [u8], count: usize) -> Result<Leaf<'p>, Reason> {
+    pub(crate) fn view(page: &'p [u8], count: usize) -> Result<SlottedLeaf<'p>, Reason> {
         match page.get(HEADER_BYTES..).and_then(|rest| rest.as_chunks().0.get(..count)) {
-            Some(slots) => Ok(Leaf { page, slots }),
+            Some(slots) => Ok(SlottedLeaf { page, slots }),
             None => Err(Reason::Count),
         }
     }
@@ -117,18 +118,18 @@ impl<'p> Leaf<'p> {
     }
 
     /// The same leaf without the slots before `from` and from `to` on.
-    pub(super) fn part(self, from: usize, to: usize) -> Leaf<'p> {
-        Leaf { page: self.page, slots: &self.slots[from..to] }
+    pub(super) fn part(self, from: usize, to: usize) -> SlottedLeaf<'p> {
+        SlottedLeaf { page: self.page, slots: &self.slots[from..to] }
     }
 
-    /// As [`Leaf::part`]; `None` if there are no such slots.
+    /// As [`SlottedLeaf::part`]; `None` if there are no such slots.
     #[inline]
-    pub(crate) fn slice(self, from: usize, until: usize) -> Option<Leaf<'p>> {
-        Some(Leaf { page: self.page, slots: self.slots.get(from..until)? })
+    pub(crate) fn slice(self, from: usize, until: usize) -> Option<SlottedLeaf<'p>> {
+        Some(SlottedLeaf { page: self.page, slots: self.slots.get(from..until)? })
     }
 
     /// The slots before `i`, and those from `i` on.
-    pub(crate) fn split_at(self, i: usize) -> (Leaf<'p>, Leaf<'p>) {
+    pub(crate) fn split_at(self, i: usize) -> (SlottedLeaf<'p>, SlottedLeaf<'p>) {
         (self.part(0, i), self.part(i, self.slots.len()))
     }
 
@@ -172,7 +173,7 @@ impl<'p> Leaf<'p> {
     }
 
     #[inline(always)]
-    fn cell_of(&self, slot: &Slot) -> Result<Cell<'p>, Reason> {
+    fn cell_of(&self, slot: &SlotBytes) -> Result<Cell<'p>, Reason> {
         let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());
         let Some((tag, rest)) = cell else { return Err(Reason::Cell) };
         let tag = u32::from_le_bytes(*tag);
@@ -207,7 +208,7 @@ impl<'p> Leaf<'p> {
         slot_offset(&self.slots[i])
     }
 
-    /// The cell of slot `i`, whose length was checked by [`Leaf::cell`].
+    /// The cell of slot `i`, whose length was checked by [`SlottedLeaf::cell`].
     pub(super) fn cell_bytes(&self, i: usize, bytes: usize) -> &'p [u8] {
         &self.page[self.offset(i)..][..bytes]
     }
@@ -226,7 +227,7 @@ impl<'p> Leaf<'p> {
         }
     }
 
-    /// The first half of [`Leaf::get`]: a slot whose head is the key's.
+    /// The first half of [`SlottedLeaf::get`]: a slot whose head is the key's.
     #[inline(always)]
     pub(crate) fn guess<O: KeyOrder>(&self, probe: &Probe<'_, O>) -> Option<Tie> {
         seek(self.slots, 0, probe.head(self.prefix_bytes())).ok()
@@ -238,13 +239,13 @@ impl<'p> Leaf<'p> {
         seek_steadily(self.slots, 0, probe.head(self.prefix_bytes())).ok()
     }
 
-    /// The bytes from where the cell begins that a [`Leaf::guess`] led to.
+    /// The bytes from where the cell begins that a [`SlottedLeaf::guess`] led to.
     #[inline]
     pub(crate) fn guessed_bytes(&self, tie: Tie) -> &'p [u8] {
         self.page.get(slot_offset(&self.slots[tie.mid])..).unwrap_or(&[])
     }
 
-    /// The second half of [`Leaf::get`].
+    /// The second half of [`SlottedLeaf::get`].
     #[inline(always)]
     pub(crate) fn get_at<O: KeyOrder>(
         &self,
@@ -261,13 +262,13 @@ impl<'p> Leaf<'p> {
     #[inline(never)]
     fn get_tie<O: KeyOrder>(
         page: &'p [u8],
-        slots: &'p [Slot],
+        slots: &'p [SlotBytes],
         order: O,
         key: &[u8],
         tie: Tie,
     ) -> Result<Option<Cell<'p>>, Reason> {
         match Self::search_tie(page, slots, order, key, tie)? {
-            Ok(i) => Leaf { page, slots }.cell(i).map(Some),
+            Ok(i) => SlottedLeaf { page, slots }.cell(i).map(Some),
             Err(_) => Ok(None),
         }
     }
@@ -282,7 +283,7 @@ impl<'p> Leaf<'p> {
         self.search_probe(&Probe::new(order, key))
     }
 
-    /// As [`Leaf::search`].
+    /// As [`SlottedLeaf::search`].
     #[inline]
     pub(crate) fn search_probe<O: KeyOrder>(
         &self,
@@ -309,12 +310,12 @@ impl<'p> Leaf<'p> {
     #[inline(never)]
     fn search_tie<O: KeyOrder>(
         page: &'p [u8],
-        slots: &'p [Slot],
+        slots: &'p [SlotBytes],
         order: O,
         key: &[u8],
         mut tie: Tie,
     ) -> Result<Result<usize, usize>, Reason> {
-        let leaf = Leaf { page, slots };
+        let leaf = SlottedLeaf { page, slots };
         let head = order.head(key, leaf.prefix_bytes());
         loop {
             let (lo, hi) = match order.compare(key, leaf.key(tie.mid)?) {

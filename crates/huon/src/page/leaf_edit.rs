@@ -14,7 +14,7 @@ use std::ops::Range;
 
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};
 use super::leaf::{
-    Cell, Leaf, PayloadKind, SLOT_BYTES, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
+    Cell, PayloadKind, SLOT_BYTES, SlottedLeaf, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
 };
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
@@ -41,8 +41,8 @@ impl<'p> LeafMut<'p> {
         Ok(LeafMut { page })
     }
 
-    pub(crate) fn as_leaf(&self) -> Leaf<'_> {
-        Leaf::view(self.page, header::count(self.page)).expect("slots were bounded by view")
+    pub(crate) fn as_leaf(&self) -> SlottedLeaf<'_> {
+        SlottedLeaf::view(self.page, header::count(self.page)).expect("slots were bounded by view")
     }
 
     /// Inserts a record before slot `index`. False: it does not fit, and nothing changed.
@@ -332,7 +332,7 @@ impl<'p> LeafMut<'p> {
 
     fn compact<O: KeyOrder>(&mut self, order: O) -> Result<(), Reason> {
         let copy = copied(self.page)?;
-        let leaf = Leaf::view(&copy, header::count(&copy))?;
+        let leaf = SlottedLeaf::view(&copy, header::count(&copy))?;
         pack_cells(order, self.page, &[leaf])?;
         header::set_flags(self.page, FLAG_EDITED);
         Ok(())
@@ -345,9 +345,9 @@ impl<'p> LeafMut<'p> {
 pub(super) fn pack_cells<O: KeyOrder>(
     order: O,
     out: &mut [u8],
-    parts: &[Leaf<'_>],
+    parts: &[SlottedLeaf<'_>],
 ) -> Result<(), Reason> {
-    let count = parts.iter().map(Leaf::count).sum();
+    let count = parts.iter().map(SlottedLeaf::count).sum();
     let prefix_bytes = best_prefix(order, parts)?;
     let table_end = HEADER_BYTES + SLOT_BYTES * count;
     let (mut top, mut slot_at) = (out.len(), table_end);
@@ -375,7 +375,7 @@ pub(super) fn pack_cells<O: KeyOrder>(
 }
 
 /// What the first and the last key share, all keys between share.
-fn best_prefix<O: KeyOrder>(order: O, parts: &[Leaf<'_>]) -> Result<usize, Reason> {
+fn best_prefix<O: KeyOrder>(order: O, parts: &[SlottedLeaf<'_>]) -> Result<usize, Reason> {
     let mut filled = parts.iter().filter(|part| part.count() != 0);
     let Some(first) = filled.next() else { return Ok(0) };
     let last = filled.next_back().unwrap_or(first);

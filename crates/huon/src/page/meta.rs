@@ -87,7 +87,7 @@ pub(crate) enum CommitKind {
 
 /// Sizes of the file, in pages.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Geometry {
+pub(crate) struct PageGeometry {
     pub(crate) min_pages: u32,
     pub(crate) max_pages: u32,
     pub(crate) grow: u32,
@@ -120,7 +120,7 @@ pub(crate) struct Meta {
     pub(crate) before: Txnid,
     /// No id above it was given out before this meta was durable.
     pub(crate) ceiling: u64,
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: PageGeometry,
     /// Pages that are or were in use; all others lie behind them.
     pub(crate) used: u32,
     pub(crate) main: Tree,
@@ -271,7 +271,9 @@ impl Meta {
         }
         let count = half(block, ITEM_COUNT) as usize;
         let places = block[ITEMS..].as_chunks().0.get(..count);
-        let Some(places) = places else { return Err(MetaFault::Corrupt("too many items")) };
+        let Some(places) = places else {
+            return Err(MetaFault::Corrupt("too many free-list entries"));
+        };
         // Of the exact size: a vector that grows would ask for more than a block holds.
         let mut items = Vec::with_capacity(count);
         for place in places {
@@ -288,7 +290,7 @@ impl Meta {
             txnid: Txnid(word(block, TXNID)),
             before: Txnid(word(block, BEFORE)),
             ceiling: word(block, CEILING),
-            geometry: Geometry {
+            geometry: PageGeometry {
                 min_pages: half(block, GEOMETRY),
                 max_pages: half(block, GEOMETRY + 4),
                 grow: half(block, GEOMETRY + 8),
@@ -346,7 +348,7 @@ impl Meta {
         {
             Some("the root of a meta lies outside the file")
         } else if self.items.len() > META_ITEMS_MAX || any_outside() {
-            Some("a free-space item of a meta lies outside the file")
+            Some("a free-list entry of a meta lies outside the file")
         } else {
             None
         }

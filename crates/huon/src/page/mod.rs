@@ -53,12 +53,12 @@ pub(crate) use divide::{
 pub(crate) use fixed::{AnyLeaf, FixedLeaf, FixedMut, LeafItems, merge_fixed, split_fixed};
 pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
 pub(crate) use labels::{Conflict, LABEL_BYTES_MAX, Labels, fingerprint};
-pub(crate) use leaf::{Cell, Leaf, PayloadKind, leaf_cell_bytes};
+pub(crate) use leaf::{Cell, PayloadKind, SlottedLeaf, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
 pub(crate) use limits::{MAX_VALUE_BYTES, RUN_REF_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
-    CEILING_AHEAD, CommitKind, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX,
-    META_SLOTS, Meta, MetaFault, MetaHead, Sweep, first_data_page, meta_checksum,
+    CEILING_AHEAD, CommitKind, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX, META_SLOTS,
+    Meta, MetaFault, MetaHead, PageGeometry, Sweep, first_data_page, meta_checksum,
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;

@@ -8,7 +8,7 @@
 
 use super::branch::{Branch, CHILD_BYTES};
 use super::header::{self, FLAG_EDITED, HEADER_BYTES};
-use super::leaf::{Leaf, SLOT_BYTES};
+use super::leaf::{SLOT_BYTES, SlottedLeaf};
 use super::types::{Kind, Reason};
 
 /// Packs the page in place, through a scratch page of the same size. The checksum is not set.
@@ -21,7 +21,7 @@ pub(crate) fn pack_for_writing(page: &mut [u8], scratch: &mut [u8]) {
     scratch.copy_from_slice(page);
     let count = header::count(page);
     let packed = match header::kind(page) {
-        Some(Kind::Leaf) => Leaf::view(scratch, count).and_then(|leaf| {
+        Some(Kind::Leaf) => SlottedLeaf::view(scratch, count).and_then(|leaf| {
             let place = |i| Ok((leaf.offset(i), leaf.cell(i)?.bytes()));
             gather(page, scratch, HEADER_BYTES + SLOT_BYTES * count, 0, 0..count, place)
         }),

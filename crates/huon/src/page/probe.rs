@@ -9,7 +9,7 @@ use super::order::{KeyOrder, lead_of};
 use std::cmp::Ordering;
 
 /// A slot: head (u32), offset of the cell in the page (u16), key_bytes (u16).
-pub(crate) type Slot = [u8; 8];
+pub(crate) type SlotBytes = [u8; 8];
 
 /// A key on its way down a tree, its first bytes loaded once.
 #[derive(Clone, Copy)]
@@ -57,21 +57,21 @@ pub(crate) struct Tie {
 }
 
 #[inline(always)]
-pub(crate) fn slot_head(slot: &Slot) -> u32 {
+pub(crate) fn slot_head(slot: &SlotBytes) -> u32 {
     u64::from_le_bytes(*slot) as u32
 }
 
 #[inline(always)]
-pub(crate) fn slot_offset(slot: &Slot) -> usize {
+pub(crate) fn slot_offset(slot: &SlotBytes) -> usize {
     (u64::from_le_bytes(*slot) >> 32) as usize & 0xFFFF
 }
 
 #[inline(always)]
-pub(crate) fn slot_key_bytes(slot: &Slot) -> usize {
+pub(crate) fn slot_key_bytes(slot: &SlotBytes) -> usize {
     (u64::from_le_bytes(*slot) >> 48) as usize
 }
 
-pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> Slot {
+pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> SlotBytes {
     let offset = u16::try_from(offset).expect("cells begin inside the page");
     let key_bytes = u16::try_from(key_bytes).expect("keys are bounded");
     (u64::from(head) | u64::from(offset) << 32 | u64::from(key_bytes) << 48).to_le_bytes()
@@ -79,7 +79,7 @@ pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> Slot {
 
 /// Searches `slots[first..]`: `Err` is the first slot whose head is above; `Ok` is an equal head.
 #[inline(always)]
-pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
+pub(crate) fn seek(slots: &[SlotBytes], first: usize, head: u32) -> Result<Tie, usize> {
     seek_below(slots, first, head)
 }
 
@@ -87,7 +87,7 @@ pub(crate) fn seek(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize
 /// mispredicted. For lookups side by side, where the misses overlap already. Of equal heads it
 /// finds the last.
 #[inline(always)]
-pub(crate) fn seek_steadily(slots: &[Slot], first: usize, head: u32) -> Result<Tie, usize> {
+pub(crate) fn seek_steadily(slots: &[SlotBytes], first: usize, head: u32) -> Result<Tie, usize> {
     let above = first + slots[first..].partition_point(|slot| slot_head(slot) <= head);
     match slots[first..above].last() {
         Some(slot) if slot_head(slot) == head => Ok(Tie { lo: first, mid: above - 1, hi: above }),
@@ -97,7 +97,12 @@ pub(crate) fn seek_steadily(slots: &[Slot], first: usize, head: u32) -> Result<T
 
 /// Searches `slots[lo..hi]`.
 #[inline(always)]
-pub(crate) fn seek_between(slots: &[Slot], lo: usize, hi: usize, head: u32) -> Result<Tie, usize> {
+pub(crate) fn seek_between(
+    slots: &[SlotBytes],
+    lo: usize,
+    hi: usize,
+    head: u32,
+) -> Result<Tie, usize> {
     seek_below(&slots[..hi], lo, head)
 }
 
@@ -106,7 +111,7 @@ pub(crate) fn seek_between(slots: &[Slot], lo: usize, hi: usize, head: u32) -> R
 /// meet where `mid` is none of the slots any more, so that the bounds check ends the search and
 /// costs nothing.
 #[inline(always)]
-fn seek_below(mut below: &[Slot], mut lo: usize, head: u32) -> Result<Tie, usize> {
+fn seek_below(mut below: &[SlotBytes], mut lo: usize, head: u32) -> Result<Tie, usize> {
     loop {
         let mid = (lo + below.len()) / 2;
         let Some(slot) = below.get(mid) else { return Err(lo) };

@@ -78,8 +78,8 @@ pub enum Event {
 ///
 /// let disk = SimDisk::new(1 << 20)?;
 /// assert!(disk.image().is_empty());
-/// let after_power_cut = disk.after_crash(&disk.image(), false)?;
-/// assert_ne!(after_power_cut.boot(), disk.boot());
+/// let after_power_loss = disk.after_crash(&disk.image(), false)?;
+/// assert_ne!(after_power_loss.boot(), disk.boot());
 /// # Ok::<(), huon::Error>(())
 /// ```
 #[derive(Clone)]
@@ -91,12 +91,12 @@ struct Machine {
     map: Arc<Map>,
     /// Plays the inode.
     inode: u64,
-    state: Mutex<State>,
+    state: Mutex<DiskState>,
     /// The lock file; `None` until it is first opened.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
 }
 
-struct State {
+struct DiskState {
     file_bytes: u64,
     recording: bool,
     events: Vec<Event>,
@@ -142,7 +142,7 @@ impl SimDisk {
     ) -> Result<SimDisk> {
         let map = Arc::new(Map::memory(reserve_bytes.max(image.len() as u64))?);
         map.write(0, image);
-        let state = State {
+        let state = DiskState {
             file_bytes: image.len() as u64,
             recording: true,
             events: Vec::new(),
@@ -175,7 +175,7 @@ impl SimDisk {
         let modified = self.modified_with(image);
         let mut state = self.state();
         state.modified = modified;
-        assert!(state.holders.is_empty(), "nobody has a machine's file open while it starts");
+        assert!(state.holders.is_empty(), "no client has a machine's file open while it starts");
         let (old, new) = (state.file_bytes, image.len() as u64);
         // Past the end of the file the memory is zero, as `grow` wants it.
         self.machine.map.write(0, image);
@@ -186,7 +186,7 @@ impl SimDisk {
         state.loss = None;
         state.watch = None;
         if let Some(file) = &mut *self.machine.lock_file() {
-            let file = Arc::get_mut(file).expect("nobody has a lock file open while it starts");
+            let file = Arc::get_mut(file).expect("no client has a lock file open while it starts");
             file.reset(lock.unwrap_or_default(), boot);
         } else if let Some(lock) = lock {
             drop(state);
@@ -405,7 +405,7 @@ impl SimDisk {
         self.machine.identity()
     }
 
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         self.machine.state()
     }
 }
@@ -432,7 +432,7 @@ fn boot_number() -> [u8; 16] {
 }
 
 impl Machine {
-    fn state(&self) -> MutexGuard<'_, State> {
+    fn state(&self) -> MutexGuard<'_, DiskState> {
         locked(&self.state)
     }
 
@@ -445,7 +445,7 @@ impl Machine {
     }
 }
 
-impl State {
+impl DiskState {
     fn note(&mut self, event: impl FnOnce() -> Event) {
         if self.recording {
             self.events.push(event());
@@ -455,7 +455,7 @@ impl State {
 
 impl Machine {
     /// Changes the file, within its length.
-    fn put(&self, state: &mut State, bytes: &[u8], offset: u64) {
+    fn put(&self, state: &mut DiskState, bytes: &[u8], offset: u64) {
         if let Some(loss) = &mut state.loss {
             loss.note_dirty(&self.map, offset..offset + bytes.len() as u64);
         }

@@ -109,7 +109,7 @@ impl FaultCall {
             FaultCall::Others => "ask for locks",
             FaultCall::LockGrow => "grow the lock file",
             FaultCall::LockRefresh => "stat the lock file",
-            FaultCall::LockGate => "lock the gate",
+            FaultCall::LockGate => "take the open lock",
             FaultCall::LockClaim => "lock a client's byte",
             FaultCall::LockHeld => "ask for a client's byte",
             FaultCall::LockSync => "flush the lock file",
@@ -152,7 +152,7 @@ struct PlanState {
     fault: Option<Fault>,
     torn: Torn,
     paused: bool,
-    met: Vec<FaultCall>,
+    made: Vec<FaultCall>,
 }
 
 /// The part that a failing write has written all the same.
@@ -223,8 +223,8 @@ impl FaultPlan {
     }
 
     /// The calls that were made, failed ones too.
-    pub fn met(&self) -> Vec<FaultCall> {
-        self.state().met.clone()
+    pub fn calls_made(&self) -> Vec<FaultCall> {
+        self.state().made.clone()
     }
 
     /// How many calls were made to fail.
@@ -242,12 +242,12 @@ impl FaultPlan {
     }
 
     /// Counts a call; its error number, and what a write has written, if it is to fail.
-    fn meet(&self, call: FaultCall) -> Option<(i32, Torn)> {
+    fn count_call(&self, call: FaultCall) -> Option<(i32, Torn)> {
         let mut state = self.state();
         if state.paused {
             return None;
         }
-        state.met.push(call);
+        state.made.push(call);
         let number = state.calls;
         state.calls += 1;
         let fault = state.fault?;
@@ -263,7 +263,7 @@ impl FaultPlan {
 impl FaultPlan {
     /// Counts `call`, and fails it if it is due.
     fn pass(&self, call: FaultCall, place: impl FnOnce() -> String) -> Result<()> {
-        match self.meet(call) {
+        match self.count_call(call) {
             Some((errno, _)) => Err(fault(call, place(), errno)),
             None => Ok(()),
         }
@@ -304,7 +304,7 @@ impl Storage for Faulty {
     }
 
     fn write_at(&self, parts: &[&[u8]], offset: u64) -> Result<()> {
-        let Some((errno, torn)) = self.plan.meet(FaultCall::Write) else {
+        let Some((errno, torn)) = self.plan.count_call(FaultCall::Write) else {
             return self.inner.write_at(parts, offset);
         };
         let mut whole = parts.concat();
@@ -477,12 +477,12 @@ impl Shared for FaultyShared {
         self.inner.wait(word, expected, timeout, marks);
     }
 
-    fn wake(&self, word: usize, who: Wake) -> bool {
-        self.inner.wake(word, who)
+    fn wake(&self, word: usize, which: Wake) -> bool {
+        self.inner.wake(word, which)
     }
 
     fn intact(&self) -> bool {
-        self.plan.meet(FaultCall::LockIntact).is_none() && self.inner.intact()
+        self.plan.count_call(FaultCall::LockIntact).is_none() && self.inner.intact()
     }
 
     fn lasts(&self) -> bool {

@@ -1,4 +1,4 @@
-//! What a machine's disk lacks of what its cache shows: blocks that wait for a flush, and blocks
+//! Blocks that a machine's cache shows and its disk lacks: those that wait for a flush, and those
 //! that a failed flush has lost.
 //!
 //! The caller holds the state's lock of the machine throughout.

@@ -167,7 +167,7 @@ fn a_machine_that_starts_again_has_forgotten_everything() {
 }
 
 #[test]
-#[should_panic(expected = "nobody has a machine's file open")]
+#[should_panic(expected = "no client has a machine's file open")]
 fn a_machine_in_use_does_not_start_again() {
     let (disk, file) = disk(4096);
     file.try_join().unwrap();

@@ -17,11 +17,11 @@ use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
 use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage, locked};
-use crate::page::{Chunk, Geometry, Kind, Ptr, Reason, RunRef, Seal, admit};
+use crate::page::{Chunk, Kind, PageGeometry, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::{Ground, Need, Protected, Retained};
+use crate::store::space::{Backend, Need, Protected, Retained};
 
 /// One page's bytes on their way to the file, or there already.
 pub(crate) enum Buffer {
@@ -202,7 +202,7 @@ impl Store {
     }
 
     /// Takes over the limits of the snapshot that a write transaction starts from, or that it sets.
-    pub(crate) fn set_geometry(&self, geometry: &Geometry) {
+    pub(crate) fn set_geometry(&self, geometry: &PageGeometry) {
         self.max_pages.store(geometry.max_pages, Ordering::Relaxed);
         self.grow_pages.store(geometry.grow, Ordering::Relaxed);
     }
@@ -222,24 +222,24 @@ impl Store {
     /// S1: the bytes of the page that `ptr` names in a snapshot of `used` pages.
     #[inline(always)]
     pub(crate) fn page(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
-        match self.page_met(ptr, used) {
+        match self.page_accessed_before(ptr, used) {
             Some(page) => Ok(page),
-            None => self.page_unmet(ptr, used),
+            None => self.page_on_first_access(ptr, used),
         }
     }
 
     /// As [`Store::page`], without the reason where there is none to hand out.
     #[inline(always)]
-    pub(crate) fn glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
-        match self.page_met(ptr, used) {
+    pub(crate) fn fast_page(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        match self.page_accessed_before(ptr, used) {
             Some(page) => Some(page),
-            None => self.page_unmet_glance(ptr, used),
+            None => self.try_first_access(ptr, used),
         }
     }
 
     /// The page, if it was accessed before: compares its number and its tag, no more.
     #[inline(always)]
-    fn page_met(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+    fn page_accessed_before(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
         if ptr.pgno.0 >= used {
             return None;
         }
@@ -250,22 +250,22 @@ impl Store {
     /// The page at its first access; the file may have grown since it was last measured.
     #[cold]
     #[inline(never)]
-    fn page_unmet(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
+    fn page_on_first_access(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         if ptr.pgno.0 >= self.pages.in_file() {
             self.measure()?;
         }
         let page = self.page_in_file(ptr, used)?;
         if !self.verifies(Verify::Never) {
-            self.meet(ptr, page)?;
+            self.verify_pair(ptr, page)?;
         }
-        self.met(ptr);
+        self.note_verified(ptr);
         Ok(page)
     }
 
     #[cold]
     #[inline(never)]
-    fn page_unmet_glance(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
-        self.page_unmet(ptr, used).ok()
+    fn try_first_access(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {
+        self.page_on_first_access(ptr, used).ok()
     }
 
     /// How many pages of a snapshot of `used` pages have been in the file so far. A page that lies
@@ -281,9 +281,9 @@ impl Store {
         }
     }
 
-    /// First meeting: the pair first, since a page of another birth has a right checksum of its
-    /// own.
-    fn meet(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
+    /// The verification of a page: its pair before its checksum, since a page of another birth has
+    /// a right checksum of its own.
+    fn verify_pair(&self, ptr: Ptr, page: &[u8]) -> Result<()> {
         self.verified_count.fetch_add(1, Ordering::Relaxed);
         if crate::page::header::ptr(page) != ptr && !planted::is(Bug::BirthUnchecked) {
             return Err(damaged(ptr, Reason::Header));
@@ -296,7 +296,7 @@ impl Store {
     pub(crate) fn page_verified(&self, ptr: Ptr, used: u32) -> Result<&[u8]> {
         self.measure()?;
         let page = self.page_in_file(ptr, used)?;
-        self.meet(ptr, page)?;
+        self.verify_pair(ptr, page)?;
         Ok(page)
     }
 
@@ -371,8 +371,8 @@ impl Store {
 
     /// The page itself as a buffer, if the file has a view and the page was in memory once.
     pub(crate) fn view(&self, pgno: u32) -> Option<Buffer> {
-        let met = self.was_met(pgno);
-        let page = met.then(|| self.storage.view(self.offset(pgno), self.page_bytes))?;
+        let accessed = self.was_accessed(pgno);
+        let page = accessed.then(|| self.storage.view(self.offset(pgno), self.page_bytes))?;
         page.map(Buffer::View)
     }
 
@@ -390,14 +390,14 @@ impl Store {
 
     /// Notes that the page needs no verification on access: it was just verified, or this client
     /// wrote it.
-    pub(crate) fn met(&self, ptr: Ptr) {
+    pub(crate) fn note_verified(&self, ptr: Ptr) {
         if let Some((_, tag)) = self.pages.get(ptr.pgno.0) {
             tag.store(birth_tag(ptr), Ordering::Relaxed);
         }
     }
 
     /// Whether this client has read or written a page of this number: it was in memory once.
-    fn was_met(&self, pgno: u32) -> bool {
+    fn was_accessed(&self, pgno: u32) -> bool {
         self.pages.get(pgno).is_some_and(|(_, tag)| tag.load(Ordering::Relaxed) != 0)
     }
 
@@ -468,7 +468,7 @@ fn reserve_pages(used: u64, limit: u32) -> u64 {
 #[cold]
 #[inline(never)]
 fn ask_for_run(disk: Disk<'_>, run: &RunRef) {
-    if disk.is_met() {
+    if disk.is_slow() {
         disk.ask_for(run.pgno.0, run.bytes.into());
     }
 }
@@ -479,7 +479,7 @@ fn birth_tag(ptr: Ptr) -> u16 {
     (ptr.birth.0 as u16) << 1 | 1
 }
 
-impl Ground for Store {
+impl Backend for Store {
     fn read_protected(&self, into: &mut Protected) -> Result<()> {
         // P10: the marks first, then the reader slots. P13: both anew in each transaction that
         // wants pages, so no scan ever decides for a later one.

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result, RetainingReader};
-use crate::lock::{Guest, ReaderInfo, scan_guests};
+use crate::lock::{Guest, ReaderEntry, scan_guests};
 use crate::os::{self, ForkLock};
 use crate::planted::{self, Bug};
 use crate::store::Store;
@@ -92,7 +92,7 @@ impl SlowReaders {
 
 impl Store {
     /// All readers that pin a snapshot, guests last: of these only the snapshot is known (R8).
-    pub(crate) fn readers(&self) -> Result<Vec<ReaderInfo>> {
+    pub(crate) fn readers(&self) -> Result<Vec<ReaderEntry>> {
         let mut readers = self.slots.list()?;
         let (mut pins, mut spans) = (Vec::new(), Vec::new());
         let newest = self.board.sealed().txnid();
@@ -100,7 +100,7 @@ impl Store {
         pins.try_extend(self.guest.iter().flat_map(Guest::pinned))?;
         pins.try_extend(spans.iter().map(|span| *span.start()))?;
         if !planted::is(Bug::GuestsUnnamed) {
-            readers.try_extend(pins.into_iter().map(ReaderInfo::of_guest))?;
+            readers.try_extend(pins.into_iter().map(ReaderEntry::of_guest))?;
         }
         Ok(readers)
     }
@@ -128,7 +128,7 @@ impl Store {
     }
 
     /// Always `true`: the reader is gone, or its state has changed, or it was waited for.
-    fn evict_reader(&self, info: &ReaderInfo) -> bool {
+    fn evict_reader(&self, info: &ReaderEntry) -> bool {
         if !self.slots.evict(info) && !info.parked {
             os::pause(PAUSE);
         }
@@ -137,11 +137,11 @@ impl Store {
 
     /// Readers that retain freed pages: first those whose end would free the most, and of these the
     /// oldest.
-    fn slow(&self, retained: &[Retained]) -> Result<Vec<(ReaderInfo, RetainingReader)>> {
+    fn slow(&self, retained: &[Retained]) -> Result<Vec<(ReaderEntry, RetainingReader)>> {
         let marks = self.board.protected_marks();
         let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
         let page_bytes = self.page_bytes as u64;
-        let retaining = |info: &ReaderInfo| {
+        let retaining = |info: &ReaderEntry| {
             let at = retained.binary_search_by_key(&info.txnid, |retained| retained.txnid).ok()?;
             let needless = marks.iter().all(|mark| mark.txnid() != info.txnid);
             (needless && retained[at].pages > 0).then(|| RetainingReader {

@@ -8,7 +8,9 @@
 
 use crate::error::{Error, Result};
 use crate::os::{Ahead, Disk};
-use crate::page::{AnyLeaf, Branch, FixedLeaf, Kind, Leaf, Ptr, Reason, RunRef, Tree, admit};
+use crate::page::{
+    AnyLeaf, Branch, FixedLeaf, Kind, Ptr, Reason, RunRef, SlottedLeaf, Tree, admit,
+};
 
 pub(crate) trait PageSource {
     /// The bytes of the page that `ptr` names; range and checksum are checked, the header is not.
@@ -17,7 +19,7 @@ pub(crate) trait PageSource {
     /// The fast path of lookups: as [`PageSource::bytes`], without the reason where it fails. After
     /// `None` the caller takes the slow path for the reason.
     #[inline(always)]
-    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+    fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
         self.bytes(ptr).ok()
     }
 
@@ -52,27 +54,28 @@ pub(crate) trait PageSource {
         None
     }
 
-    /// The leaf that `ptr` names; see [`PageSource::glance`].
+    /// The leaf that `ptr` names; see [`PageSource::fast_bytes`].
     #[inline(always)]
-    fn glance_leaf(&self, ptr: Ptr) -> Option<Leaf<'_>> {
-        let page = self.glance(ptr)?;
+    fn fast_leaf(&self, ptr: Ptr) -> Option<SlottedLeaf<'_>> {
+        let page = self.fast_bytes(ptr)?;
         let count = admit(page, ptr, Kind::Leaf, 0).ok()?;
-        Leaf::view(page, count).ok()
+        SlottedLeaf::view(page, count).ok()
     }
 
-    /// The branch that `ptr` names, `level` levels above the leaves; see [`PageSource::glance`].
+    /// The branch that `ptr` names, `level` levels above the leaves; see
+    /// [`PageSource::fast_bytes`].
     #[inline(always)]
-    fn glance_branch(&self, ptr: Ptr, level: u8) -> Option<Branch<'_>> {
-        let page = self.glance(ptr)?;
+    fn fast_branch(&self, ptr: Ptr, level: u8) -> Option<Branch<'_>> {
+        let page = self.fast_bytes(ptr)?;
         let count = admit(page, ptr, Kind::Branch, level).ok()?;
         Branch::view(page, count).ok()
     }
 
     /// The leaf that `ptr` names.
     #[inline]
-    fn leaf(&self, ptr: Ptr) -> Result<Leaf<'_>> {
+    fn leaf(&self, ptr: Ptr) -> Result<SlottedLeaf<'_>> {
         let page = self.bytes(ptr)?;
-        admit(page, ptr, Kind::Leaf, 0).and_then(|count| Leaf::view(page, count)).on(ptr)
+        admit(page, ptr, Kind::Leaf, 0).and_then(|count| SlottedLeaf::view(page, count)).on(ptr)
     }
 
     /// The leaf of `tree` that `ptr` names, of the kind that its leaves have.

@@ -89,7 +89,7 @@ pub struct Cursor<K, V, S: Shape = Single> {
 pub type MultiCursor<K, V> = Cursor<K, V, Many>;
 
 /// What a table holds under a key: one value ([`Single`]) or many ([`Many`]).
-pub trait Shape: sealed::Shape {}
+pub trait Shape: sealed::Sealed {}
 
 /// One value under a key: a [`Table`].
 #[derive(Debug)]
@@ -103,16 +103,16 @@ impl Shape for Single {}
 impl Shape for Many {}
 
 mod sealed {
-    pub trait Shape {
+    pub trait Sealed {
         /// Whether a cursor stands between pairs.
         const MANY: bool;
     }
 
-    impl Shape for super::Single {
+    impl Sealed for super::Single {
         const MANY: bool = false;
     }
 
-    impl Shape for super::Many {
+    impl Sealed for super::Many {
         const MANY: bool = true;
     }
 }

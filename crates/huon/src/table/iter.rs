@@ -5,7 +5,7 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Result;
-use crate::page::{AnyOrder, Leaf, PayloadKind};
+use crate::page::{AnyOrder, PayloadKind, SlottedLeaf};
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::Table;
@@ -44,7 +44,7 @@ use crate::txn::snapshot::Snapshot;
 pub struct Range<'t, K, V> {
     pub(super) source: &'t AnySource,
     pub(super) leaves: LeafSpans<'t>,
-    pub(super) items: Items<Leaf<'t>>,
+    pub(super) items: Items<SlottedLeaf<'t>>,
     pub(super) is_main: bool,
     types: PhantomData<fn(K) -> V>,
 }

@@ -9,7 +9,7 @@ use crate::table::multi::Multi;
 use crate::table::pairs::Values;
 use crate::table::txn::{AnyTxn, Txn};
 use crate::tree::many::BATCH;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
 
@@ -107,7 +107,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         let txn = txn.any();
         let tree = txn.tree(self.id)?;
         in_batches::<K>(txn, (self.id, &tree), keys, |i, cell| {
-            let held = cell.map(|cell| Held::of(&tree, &cell).on(tree.root)).transpose()?;
+            let held = cell.map(|cell| KeyValues::of(&tree, &cell).on(tree.root)).transpose()?;
             found(i, Values::all(txn, held)?);
             Ok(())
         })

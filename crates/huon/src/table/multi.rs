@@ -10,7 +10,7 @@ use crate::table::codec::{Bytes, KeyCodec, KeyPrefix, Scratch};
 use crate::table::def::{Asked, Definition, Id, Sealed};
 use crate::table::pairs::{Keys, Pairs, Values};
 use crate::table::txn::{Txn, in_range};
-use crate::txn::meaning::{Lengths, Many, TableSpec, TypeNames};
+use crate::txn::meaning::{Lengths, MultiSpec, TableSpec, TypeNames};
 use crate::txn::names::{TableId, TableNo};
 use crate::txn::order::Order;
 use crate::txn::write::WriteTxn;
@@ -30,7 +30,7 @@ use crate::txn::write::WriteTxn;
 pub struct MultiDef<K, V> {
     pub(crate) name: Cow<'static, [u8]>,
     order: Order,
-    many: Many,
+    many: MultiSpec,
     names: TypeNames,
     types: PhantomData<fn(K) -> V>,
 }
@@ -39,7 +39,7 @@ impl<K: KeyCodec, V: KeyCodec> MultiDef<K, V> {
     const NAMES: TypeNames =
         TypeNames { key: Cow::Borrowed(K::NAME), value: Cow::Borrowed(V::NAME) };
 
-    const MANY: Many = Many {
+    const MANY: MultiSpec = MultiSpec {
         order: V::ORDER,
         lengths: match V::BYTES {
             Some(bytes) => Lengths::Equal(bytes),

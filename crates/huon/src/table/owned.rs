@@ -19,7 +19,7 @@ use crate::txn::read::ReadTxn;
 ///
 /// It borrows nothing, so it lives as long as it likes: in a struct, in a task, behind the handle
 /// of a binding to another language. As long as it does, the pages of its snapshot are retained, as
-/// by any [`ReadTxn`]. What it returns borrows it, so it is no [`Iterator`]; one that copies is
+/// by any [`ReadTxn`]. Its items borrow it, so it is no [`Iterator`]; one that copies is
 /// made in a line:
 ///
 /// ```

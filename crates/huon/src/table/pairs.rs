@@ -8,7 +8,7 @@ use crate::error::Result;
 use crate::page::AnyOrder;
 use crate::table::codec::{Bytes, Codec};
 use crate::table::txn::{AnySource, AnyTxn};
-use crate::tree::values::{self, Held, Orders};
+use crate::tree::values::{self, KeyValues, Orders};
 use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
 
@@ -18,14 +18,14 @@ use crate::txn::names::TableId;
 #[must_use = "values are read when they are asked for"]
 pub struct Values<'t, V> {
     /// `None`: the key has none.
-    values: Option<values::Values<'t, AnySource>>,
+    values: Option<values::ValueIter<'t, AnySource>>,
     left: u64,
     types: PhantomData<fn() -> V>,
 }
 
 impl<'t> AnyTxn<'t> {
     /// The values of a key of the multimap.
-    fn held(self, id: TableId, key: &[u8]) -> Result<Option<Held<'t>>> {
+    fn held(self, id: TableId, key: &[u8]) -> Result<Option<KeyValues<'t>>> {
         let tree = self.tree(id)?;
         TreeView::new(self.source(), &tree, self.order(id, &tree)?).held(key)
     }
@@ -43,7 +43,7 @@ impl<'t> AnyTxn<'t> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<u64> {
-        let Some(Held::Tree(values)) = self.held(id, key)? else {
+        let Some(KeyValues::Tree(values)) = self.held(id, key)? else {
             let few = Values::<Bytes>::new(self, id, key, from, to)?;
             return few.map(|value| value.map(|_| 1)).sum();
         };
@@ -76,18 +76,18 @@ impl<'t, V: Codec> Values<'t, V> {
     }
 
     /// All values of what a cell holds.
-    pub(super) fn all(txn: AnyTxn<'t>, held: Option<Held<'t>>) -> Result<Values<'t, V>> {
+    pub(super) fn all(txn: AnyTxn<'t>, held: Option<KeyValues<'t>>) -> Result<Values<'t, V>> {
         Values::of(txn, held, AnyOrder::UNORDERED, (Bound::Unbounded, Bound::Unbounded))
     }
 
     fn of(
         txn: AnyTxn<'t>,
-        held: Option<Held<'t>>,
+        held: Option<KeyValues<'t>>,
         order: AnyOrder<'t>,
         (from, to): (Bound<&[u8]>, Bound<&[u8]>),
     ) -> Result<Values<'t, V>> {
-        let left = held.as_ref().map_or(0, Held::count);
-        let of = |held| values::Values::new(txn.source(), held, order, from, to);
+        let left = held.as_ref().map_or(0, KeyValues::count);
+        let of = |held| values::ValueIter::new(txn.source(), held, order, from, to);
         Ok(Values { values: held.map(of).transpose()?, left, types: PhantomData })
     }
 
@@ -151,7 +151,7 @@ impl<V: Codec> FusedIterator for Values<'_, V> {}
 /// Values of a key, a page at a time; see [`Values::batches`].
 #[must_use = "values are read when they are asked for"]
 pub struct Batches<'t> {
-    values: Option<values::Values<'t, AnySource>>,
+    values: Option<values::ValueIter<'t, AnySource>>,
 }
 
 impl<'t> Iterator for Batches<'t> {
@@ -169,7 +169,7 @@ impl FusedIterator for Batches<'_> {}
 /// As [`Range`](crate::Range) it can be held across an `.await`.
 #[must_use = "pairs are read when they are asked for"]
 pub struct Pairs<'t, K, V> {
-    pairs: values::Pairs<'t, AnySource>,
+    pairs: values::PairIter<'t, AnySource>,
     types: PhantomData<fn(K) -> V>,
 }
 
@@ -183,7 +183,7 @@ impl<'t, K: Codec, V: Codec> Pairs<'t, K, V> {
         let tree = txn.tree(id)?;
         let keys = txn.order_in(id, &tree, (from, to))?;
         let orders = Orders { keys, values: AnyOrder::UNORDERED };
-        let pairs = values::Pairs::new(TreeView::new(txn.source(), &tree, orders), from, to)?;
+        let pairs = values::PairIter::new(TreeView::new(txn.source(), &tree, orders), from, to)?;
         Ok(Pairs { pairs, types: PhantomData })
     }
 

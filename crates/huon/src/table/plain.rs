@@ -129,8 +129,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.put_item(txn, key, value, PutMode::InsertNew).map(|put| put == Put::Inserted)
     }
 
-    /// Stores `value` only if `key` exists, and returns whether it did. (A value that depends on the
-    /// one before is for [`Table::update_with`]; [`Env::update`](crate::Env::update) runs a
+    /// Stores `value` only if `key` exists, and returns whether it did. (A value that depends on
+    /// the one before is for [`Table::update_with`]; [`Env::update`](crate::Env::update) runs a
     /// transaction.)
     ///
     /// ```

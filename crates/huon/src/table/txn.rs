@@ -1,4 +1,4 @@
-//! What reading needs of a transaction of either kind.
+//! Reading in a transaction of either kind.
 
 use std::ops::{Bound, RangeBounds};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) use sealed::{AnyTxn, Sealed};
 
 /// The pages that a transaction of either kind shows.
 ///
-/// What looks for keys and values, and walks multimaps, exists once for both: it asks a few times a
+/// Search for keys and values, and walks of multimaps, exist once for both: they ask a few times a
 /// leaf. A table's ranges and all cursors, where each instruction counts, know their transaction.
 /// The pages can be read from any thread.
 pub(crate) type AnySource = dyn PageSource + Sync;
@@ -255,7 +255,7 @@ impl ReadTxn {
         // Where most lookups go: a table at hand, keys that are bytes, and nothing wrong.
         if let Some(Some(tree)) = self.tree_at_hand(number)
             && tree.order == OrderKind::Bytes
-            && let Some(found) = TreeView::new(&self.snapshot, tree, BytesOrder).glance(key)
+            && let Some(found) = TreeView::new(&self.snapshot, tree, BytesOrder).fast_get(key)
         {
             return match found {
                 Some(cell) if cell.kind == PayloadKind::Inline => Ok(Some(cell.payload)),

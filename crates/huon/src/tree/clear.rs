@@ -4,13 +4,13 @@ use std::collections::HashSet;
 
 use crate::alloc::{TryGrow, inserted};
 use crate::error::Result;
-use crate::page::{Leaf, PayloadKind, Ptr, Reason, RunRef, Tree};
+use crate::page::{PayloadKind, Ptr, Reason, RunRef, SlottedLeaf, Tree};
 use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::edit::TreeMut;
 use crate::tree::read;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 
 impl<O: Copy> TreeMut<'_, O> {
     /// Frees every page of the tree; it becomes an empty tree of the same kind.
@@ -35,9 +35,9 @@ impl<O: Copy> TreeMut<'_, O> {
                 self.pages.free_run(&run)?;
             }
             PayloadKind::DuplicateSet | PayloadKind::DuplicateTree => {
-                let held = Held::of(self.tree, &cell).on(ptr)?;
+                let held = KeyValues::of(self.tree, &cell).on(ptr)?;
                 let count = held.count();
-                if let Held::Tree(mut values) = held
+                if let KeyValues::Tree(mut values) = held
                     && !planted::is(Bug::ValuesTreeLeaked)
                 {
                     let before = values;
@@ -95,7 +95,7 @@ fn free_below(
 }
 
 /// The large values and the trees of values that a leaf points to.
-fn outside(tree: &Tree, leaf: &Leaf<'_>, ptr: Ptr) -> Result<(Vec<RunRef>, Vec<Tree>)> {
+fn outside(tree: &Tree, leaf: &SlottedLeaf<'_>, ptr: Ptr) -> Result<(Vec<RunRef>, Vec<Tree>)> {
     let (mut runs, mut trees) = (Vec::new(), Vec::new());
     for cell in leaf.cells() {
         let cell = cell.on(ptr)?;

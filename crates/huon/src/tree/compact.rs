@@ -58,7 +58,7 @@ pub(crate) fn step(pages: &mut Pages, main: &mut Tree, step: &mut Step) -> Resul
     let mut mover =
         Mover { pages, step, from, written: 0, resuming: true, at: Vec::new(), stopped: false };
     if main.depth > 0 {
-        main.root = mover.subtree(&Kind::Main, main.root, main.depth - 1)?;
+        main.root = mover.subtree(&TreeKind::Main, main.root, main.depth - 1)?;
     }
     if mover.stopped {
         step.place = mover.at;
@@ -67,7 +67,7 @@ pub(crate) fn step(pages: &mut Pages, main: &mut Tree, step: &mut Step) -> Resul
 }
 
 /// What the leaves of a tree may lead to.
-enum Kind {
+enum TreeKind {
     Main,
     /// A table, as its record has it.
     Table(Tree),
@@ -75,15 +75,15 @@ enum Kind {
     Values,
 }
 
-impl Kind {
+impl TreeKind {
     /// M3.
     fn leads_on(&self, what: What) -> bool {
         match self {
-            Kind::Main => true,
-            Kind::Table(tree) => {
+            TreeKind::Main => true,
+            TreeKind::Table(tree) => {
                 tree.overflow_pages > 0 || tree.many.is_some() && what == What::All
             }
-            Kind::Values => false,
+            TreeKind::Values => false,
         }
     }
 }
@@ -136,13 +136,13 @@ impl Mover<'_, '_> {
     }
 
     /// All below a page, and then the page; where it is now.
-    fn subtree(&mut self, kind: &Kind, ptr: Ptr, level: u8) -> Result<Ptr> {
+    fn subtree(&mut self, kind: &TreeKind, ptr: Ptr, level: u8) -> Result<Ptr> {
         let start = self.begin()?;
         let here = match level {
             0 => self.leaf(kind, ptr, start)?,
             _ => self.branch(kind, ptr, level, start)?,
         };
-        // What follows the first page that is left was not begun before.
+        // Pages behind the first that is left were not begun before.
         self.resuming = false;
         if self.stopped {
             return Ok(here);
@@ -151,7 +151,7 @@ impl Mover<'_, '_> {
         if here == ptr && self.step.what == What::All { self.moved(ptr) } else { Ok(here) }
     }
 
-    fn branch(&mut self, kind: &Kind, mut here: Ptr, level: u8, start: usize) -> Result<Ptr> {
+    fn branch(&mut self, kind: &TreeKind, mut here: Ptr, level: u8, start: usize) -> Result<Ptr> {
         let reads_leaves = kind.leads_on(self.step.what);
         let count = self.pages.branch(here, level)?.count();
         for index in start..count {
@@ -179,7 +179,7 @@ impl Mover<'_, '_> {
         Ok(here)
     }
 
-    fn leaf(&mut self, kind: &Kind, mut here: Ptr, start: usize) -> Result<Ptr> {
+    fn leaf(&mut self, kind: &TreeKind, mut here: Ptr, start: usize) -> Result<Ptr> {
         if !kind.leads_on(self.step.what) {
             return Ok(here);
         }
@@ -207,19 +207,19 @@ impl Mover<'_, '_> {
     }
 
     /// Moves what a record leads to; its new payload, if that has changed.
-    fn lead(&mut self, kind: &Kind, leaf: Ptr, index: usize) -> Result<Option<Payload>> {
+    fn lead(&mut self, kind: &TreeKind, leaf: Ptr, index: usize) -> Result<Option<Payload>> {
         let cell = self.pages.leaf(leaf)?.cell(index).on(leaf)?;
         let (tree, below) = match (cell.kind, kind) {
-            (PayloadKind::Run, Kind::Main | Kind::Table(_)) => {
+            (PayloadKind::Run, TreeKind::Main | TreeKind::Table(_)) => {
                 let run = read::run_ref(&cell)?;
                 return self.run(&run);
             }
-            (PayloadKind::Table, Kind::Main) => {
+            (PayloadKind::Table, TreeKind::Main) => {
                 let tree = Tree::decode(cell.payload).on(leaf)?;
-                (tree, Kind::Table(tree))
+                (tree, TreeKind::Table(tree))
             }
-            (PayloadKind::DuplicateTree, Kind::Table(table)) => {
-                (table.decode_values(cell.payload).on(leaf)?, Kind::Values)
+            (PayloadKind::DuplicateTree, TreeKind::Table(table)) => {
+                (table.decode_values(cell.payload).on(leaf)?, TreeKind::Values)
             }
             _ => return Ok(None),
         };

@@ -12,7 +12,7 @@ use std::ops::Bound;
 
 use crate::error::{Error, Result};
 use crate::os::Ahead;
-use crate::page::{AnyLeaf, BytesOrder, Cell, KeyOrder, Leaf, LeafItems, Ptr, Reason, Tree};
+use crate::page::{AnyLeaf, BytesOrder, Cell, KeyOrder, LeafItems, Ptr, Reason, SlottedLeaf, Tree};
 use crate::store::source::{PageSource, damaged};
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
@@ -27,7 +27,7 @@ pub(crate) struct Stretch<L> {
 }
 
 /// Records.
-pub(crate) type Cells<'s> = Stretch<Leaf<'s>>;
+pub(crate) type Cells<'s> = Stretch<SlottedLeaf<'s>>;
 
 impl<'s, L: LeafItems<'s>> Stretch<L> {
     const NONE: Stretch<L> = Stretch { ptr: Ptr::NONE, items: L::NONE, ahead: Ahead::NONE };
@@ -101,7 +101,7 @@ pub(crate) trait ReadLeaf<'s>: LeafItems<'s> {
     fn read<S: PageSource + ?Sized>(source: &'s S, tree: &Tree, ptr: Ptr) -> Result<Self>;
 }
 
-impl<'s> ReadLeaf<'s> for Leaf<'s> {
+impl<'s> ReadLeaf<'s> for SlottedLeaf<'s> {
     #[inline(always)]
     fn read<S: PageSource + ?Sized>(source: &'s S, _: &Tree, ptr: Ptr) -> Result<Self> {
         source.leaf(ptr)
@@ -312,7 +312,7 @@ fn take_leaf<'s, L: LeafItems<'s>>(
 }
 
 /// The items of a tree between two bounds, from both ends.
-pub(crate) struct Span<'s, S: ?Sized, O, L = Leaf<'s>> {
+pub(crate) struct Span<'s, S: ?Sized, O, L = SlottedLeaf<'s>> {
     leaves: LeafSpan<'s, S, O>,
     items: Items<L>,
 }

@@ -1,11 +1,11 @@
-//! What a span asks for before it gets there.
+//! Pages that a span asks for before it gets there.
 
 use std::cell::RefCell;
 use std::ops::Bound;
 
 use crate::error::Result;
 use crate::os::Ahead;
-use crate::page::{Leaf, Ptr, RunRef, Tree};
+use crate::page::{Ptr, RunRef, SlottedLeaf, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
@@ -47,16 +47,16 @@ fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
     let asked = Asked { source, leaves: RefCell::default() };
     let open = Bound::Unbounded;
     let mut span = LeafSpan::new(TreeView::unordered(&asked, tree), open, open).unwrap();
-    let mut met = Vec::new();
+    let mut entered = Vec::new();
     loop {
         let before = asked.leaves.borrow().clone();
         let leaf = if forward {
-            span.next::<Leaf<'_>>().unwrap()
+            span.next::<SlottedLeaf<'_>>().unwrap()
         } else {
-            span.next_back::<Leaf<'_>>().unwrap()
+            span.next_back::<SlottedLeaf<'_>>().unwrap()
         };
-        let Some(leaf) = leaf else { return met };
-        met.push((leaf.ptr(), before.contains(&leaf.ptr())));
+        let Some(leaf) = leaf else { return entered };
+        entered.push((leaf.ptr(), before.contains(&leaf.ptr())));
     }
 }
 
@@ -103,10 +103,10 @@ fn branches_over_leaves(source: &Snapshot, ptr: Ptr, level: u8) -> usize {
 }
 
 /// Bytes that `work` asked the disk for, in pages of 256 bytes, while pages have to be waited for.
-fn pages_asked(env: &Env, met: bool, mut work: impl FnMut()) -> u64 {
+fn pages_asked(env: &Env, slow: bool, mut work: impl FnMut()) -> u64 {
     let requests = || env.info().unwrap().io.requested_bytes / 256;
     let before = requests();
-    env.core().unwrap().store.disk().unwrap().set_met(met);
+    env.core().unwrap().store.disk().unwrap().set_slow(slow);
     work();
     requests() - before
 }
@@ -118,18 +118,18 @@ fn a_walk_asks_the_disk_for_each_leaf_once() {
     let txn = env.read().unwrap();
     let branches = branches_over_leaves(&txn.snapshot, tree.root, tree.depth - 1) as u64;
     let leaves = walk(&txn.snapshot, &tree, true).len() as u64;
-    let met = || env.core().unwrap().store.disk().unwrap().set_met(true);
+    let slow = || env.core().unwrap().store.disk().unwrap().set_slow(true);
     // Of the first branch, the leaves that the walk was in when it made its first turn; of others,
     // the first leaf.
     let expected = leaves - branches - 1;
-    let up = || t.iter(&txn).unwrap().for_each(|_| met());
+    let up = || t.iter(&txn).unwrap().for_each(|_| slow());
     assert_eq!(pages_asked(&env, true, up), expected);
-    let down = || t.iter(&txn).unwrap().rev().for_each(|_| met());
+    let down = || t.iter(&txn).unwrap().rev().for_each(|_| slow());
     assert_eq!(pages_asked(&env, true, down), expected);
     let detached = || {
         let mut scan = t.cursor();
         while scan.next(&txn).unwrap().is_some() {
-            met();
+            slow();
         }
     };
     assert_eq!(pages_asked(&env, true, detached), expected);
@@ -169,11 +169,11 @@ fn a_large_value_is_asked_for_whole() {
 
 #[test]
 #[cfg_attr(miri, ignore = "Miri has no getrusage")]
-fn nothing_is_asked_for_where_nobody_waits_or_the_system_reads_ahead() {
+fn nothing_is_prefetched_where_no_thread_waits_or_the_kernel_reads_ahead() {
     let (env, t, _) = env_and_tree(Env::options().page_bytes(256).read_ahead(ReadAhead::Never));
     let txn = env.read().unwrap();
-    let patient = || env.core().unwrap().store.disk().unwrap().set_met(false);
-    let up = || t.iter(&txn).unwrap().for_each(|_| patient());
+    let fast = || env.core().unwrap().store.disk().unwrap().set_slow(false);
+    let up = || t.iter(&txn).unwrap().for_each(|_| fast());
     // The test itself may have to wait for a page of its program.
     assert_eq!((0..3).map(|_| pages_asked(&env, false, up)).min(), Some(0));
     assert!(!env.info().unwrap().reads_ahead);

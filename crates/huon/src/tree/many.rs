@@ -9,7 +9,7 @@
 //! caller that wants the reason, and the records before it, gets the keys one at a time.
 
 use crate::os::{Disk, prefetch_start};
-use crate::page::{Cell, KeyOrder, Leaf, Probe, Ptr, Tie};
+use crate::page::{Cell, KeyOrder, Probe, Ptr, SlottedLeaf, Tie};
 use crate::store::source::PageSource;
 use crate::tree::view::TreeView;
 
@@ -34,7 +34,7 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
         let probes: [Probe<'_, O>; BATCH] = std::array::from_fn(probe_of);
         let probes = &probes[..keys.len()];
         let mut ptrs = [tree.root; BATCH];
-        let disk = source.disk().filter(Disk::is_met);
+        let disk = source.disk().filter(Disk::is_slow);
         for level in (1..tree.depth).rev() {
             descend(source, level, probes, &mut ptrs)?;
             if let Some(disk) = disk {
@@ -54,7 +54,7 @@ fn descend<S: PageSource, O: KeyOrder>(
     ptrs: &mut [Ptr; BATCH],
 ) -> Option<()> {
     for (probe, ptr) in probes.iter().zip(ptrs) {
-        let branch = source.glance_branch(*ptr, level)?;
+        let branch = source.fast_branch(*ptr, level)?;
         *ptr = branch.child(branch.find_steadily(probe).ok()?);
         source.prefetch(*ptr);
     }
@@ -69,9 +69,9 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     ptrs: &[Ptr; BATCH],
     cells: &mut [Option<Cell<'s>>; BATCH],
 ) -> Option<()> {
-    let mut guesses: [Option<(Leaf<'s>, Tie)>; BATCH] = [None; BATCH];
+    let mut guesses: [Option<(SlottedLeaf<'s>, Tie)>; BATCH] = [None; BATCH];
     for ((probe, ptr), guess) in probes.iter().zip(ptrs).zip(&mut guesses) {
-        let leaf = source.glance_leaf(*ptr)?;
+        let leaf = source.fast_leaf(*ptr)?;
         if let Some(tie) = leaf.guess_steadily(probe) {
             prefetch_start(leaf.guessed_bytes(tie));
             *guess = Some((leaf, tie));

@@ -24,7 +24,7 @@ use crate::tree::finger::Finger;
 use crate::tree::path::Path;
 use crate::tree::put::{NewCell, NewValue, Put, PutMode};
 use crate::tree::shrink::Whose;
-use crate::tree::values::{Held, Orders, Pair, Values};
+use crate::tree::values::{KeyValues, Orders, Pair, ValueIter};
 use crate::tree::view::TreeView;
 use std::ops::Bound;
 
@@ -87,8 +87,8 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         }
         let mut payload = Vec::new();
         let added = match if found { Some(self.held_here()?) } else { None } {
-            Some(Held::Tree(values)) => self.grow_tree(values, value, mode, &mut payload)?,
-            Some(Held::Few(set)) => self.add_to_few(Some(set), pair, mode, &mut payload)?,
+            Some(KeyValues::Tree(values)) => self.grow_tree(values, value, mode, &mut payload)?,
+            Some(KeyValues::Few(set)) => self.add_to_few(Some(set), pair, mode, &mut payload)?,
             None => self.add_to_few(None, pair, mode, &mut payload)?,
         };
         self.store_added(pair, (added, &mut payload), found, 1)
@@ -144,9 +144,9 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     }
 
     /// What the cell holds that the finger points to.
-    fn held_here(&self) -> Result<Held<'_>> {
+    fn held_here(&self) -> Result<KeyValues<'_>> {
         let path = self.finger.path();
-        Held::of(self.tree, &path.cell(self.pages)?).on(path.last().ptr)
+        KeyValues::of(self.tree, &path.cell(self.pages)?).on(path.last().ptr)
     }
 
     /// The value of the key that the finger points to.
@@ -159,7 +159,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             return Err(Error::ManyValues);
         }
         let (any, all) = (AnyOrder::UNORDERED, Bound::Unbounded);
-        let only = Values::new(&*self.pages, held, any, all, all)?.next()?;
+        let only = ValueIter::new(&*self.pages, held, any, all, all)?.next()?;
         only.ok_or_else(|| self.false_count())
     }
 
@@ -260,8 +260,8 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         }
         let mut payload = Vec::new();
         let kind = match held {
-            Held::Few(set) => self.take_from_few(set, value, &mut payload)?,
-            Held::Tree(values) => {
+            KeyValues::Few(set) => self.take_from_few(set, value, &mut payload)?,
+            KeyValues::Tree(values) => {
                 let kind = self.take_from_tree(values, (key, value), &mut payload)?;
                 check_path(self.pages, self.finger.path(), key)?;
                 kind

@@ -7,7 +7,7 @@ use crate::page::{BytesOrder, KeyOrder, Reason, Tree};
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::cursor::Ends;
 use crate::tree::path::Path;
-use crate::tree::values::{Held, Orders, Pair};
+use crate::tree::values::{KeyValues, Orders, Pair};
 use crate::tree::view::TreeView;
 
 /// A place between two pairs of a multimap, as paths: see [`Path`].
@@ -18,11 +18,11 @@ use crate::tree::view::TreeView;
 #[derive(Clone)]
 pub(crate) struct PairPath {
     pub(crate) keys: Path,
-    inner: Option<Inner>,
+    inner: Option<ValuePlace>,
 }
 
 #[derive(Clone)]
-enum Inner {
+enum ValuePlace {
     Few(usize),
     Tree(Box<(Tree, Path)>),
 }
@@ -78,17 +78,17 @@ impl PairPath {
         }
         let (_, held) = self.held(view.source, view.tree)?;
         self.inner = Some(match held {
-            Held::Few(set) => Inner::Few(match set.search(view.order.values, value) {
+            KeyValues::Few(set) => ValuePlace::Few(match set.search(view.order.values, value) {
                 Ok(at) => at + usize::from(behind),
                 Err(at) => at,
             }),
-            Held::Tree(values) => {
+            KeyValues::Tree(values) => {
                 let mut path = Path::new();
                 if path.seek(view.values(&values), value)? && behind {
                     path.last_mut().index += 1;
                 }
                 path.settle(view.values(&values))?;
-                Inner::Tree(Box::new((values, path)))
+                ValuePlace::Tree(Box::new((values, path)))
             }
         });
         Ok(())
@@ -127,33 +127,35 @@ impl PairPath {
     fn step_inside<'s, S: PageSource + ?Sized>(
         &mut self,
         source: &'s S,
-        held: Held<'s>,
+        held: KeyValues<'s>,
         forward: bool,
     ) -> Result<Option<&'s [u8]>> {
         let inner = match (&mut self.inner, &held) {
             // Before its first value.
             (None, _) if !forward => return Ok(None),
             (Some(inner), _) => inner,
-            (place @ None, Held::Few(_)) => place.insert(Inner::Few(0)),
-            (place @ None, Held::Tree(values)) => {
+            (place @ None, KeyValues::Few(_)) => place.insert(ValuePlace::Few(0)),
+            (place @ None, KeyValues::Tree(values)) => {
                 let mut path = Path::new();
                 path.first(TreeView::unordered(source, values))?;
-                place.insert(Inner::Tree(Box::new((*values, path))))
+                place.insert(ValuePlace::Tree(Box::new((*values, path))))
             }
         };
         match (inner, held) {
-            (Inner::Few(index), Held::Few(set)) => {
+            (ValuePlace::Few(index), KeyValues::Few(set)) => {
                 let at = if forward { Some(*index) } else { index.checked_sub(1) };
                 let Some(at) = at.filter(|&at| at < set.count()) else { return Ok(None) };
                 *index = if forward { at + 1 } else { at };
                 Ok(Some(set.value(at)))
             }
-            (Inner::Tree(inner), _) => {
+            (ValuePlace::Tree(inner), _) => {
                 let (values, path) = &mut **inner;
                 step_values(TreeView::unordered(source, values), path, forward)
             }
             // The same version of the tree holds the same.
-            (Inner::Few(_), Held::Tree(values)) => Err(damaged(values.root, Reason::Tree)),
+            (ValuePlace::Few(_), KeyValues::Tree(values)) => {
+                Err(damaged(values.root, Reason::Tree))
+            }
         }
     }
 
@@ -164,12 +166,12 @@ impl PairPath {
     ) -> Result<()> {
         let is_behind_all = match &mut self.inner {
             None => false,
-            Some(Inner::Few(index)) => {
+            Some(ValuePlace::Few(index)) => {
                 let cell = self.keys.cell(view.source)?;
-                let held = Held::of(view.tree, &cell).on(self.keys.last().ptr)?;
+                let held = KeyValues::of(view.tree, &cell).on(self.keys.last().ptr)?;
                 *index as u64 >= held.count()
             }
-            Some(Inner::Tree(inner)) => {
+            Some(ValuePlace::Tree(inner)) => {
                 let (values, path) = &mut **inner;
                 path.settle(TreeView::unordered(view.source, values))?;
                 !path.on_item()
@@ -187,8 +189,10 @@ impl PairPath {
     fn same_place(&self, other: &PairPath) -> bool {
         self.keys.same_place(&other.keys)
             && match (&self.inner, &other.inner) {
-                (Some(Inner::Few(one)), Some(Inner::Few(other))) => one == other,
-                (Some(Inner::Tree(one)), Some(Inner::Tree(other))) => one.1.same_place(&other.1),
+                (Some(ValuePlace::Few(one)), Some(ValuePlace::Few(other))) => one == other,
+                (Some(ValuePlace::Tree(one)), Some(ValuePlace::Tree(other))) => {
+                    one.1.same_place(&other.1)
+                }
                 _ => self.is_before_all() && other.is_before_all(),
             }
     }
@@ -197,8 +201,8 @@ impl PairPath {
     fn is_before_all(&self) -> bool {
         match &self.inner {
             None => true,
-            Some(Inner::Few(index)) => *index == 0,
-            Some(Inner::Tree(inner)) => inner.1.on_left_edge() && inner.1.last().index == 0,
+            Some(ValuePlace::Few(index)) => *index == 0,
+            Some(ValuePlace::Tree(inner)) => inner.1.on_left_edge() && inner.1.last().index == 0,
         }
     }
 
@@ -206,13 +210,13 @@ impl PairPath {
     fn behind_all<S: PageSource + ?Sized>(
         &self,
         view: TreeView<'_, '_, S, BytesOrder>,
-    ) -> Result<Inner> {
+    ) -> Result<ValuePlace> {
         Ok(match self.held(view.source, view.tree)?.1 {
-            Held::Few(set) => Inner::Few(set.count()),
-            Held::Tree(values) => {
+            KeyValues::Few(set) => ValuePlace::Few(set.count()),
+            KeyValues::Tree(values) => {
                 let mut path = Path::new();
                 path.end(TreeView::unordered(view.source, &values))?;
-                Inner::Tree(Box::new((values, path)))
+                ValuePlace::Tree(Box::new((values, path)))
             }
         })
     }
@@ -222,9 +226,9 @@ impl PairPath {
         &self,
         source: &'s S,
         tree: &Tree,
-    ) -> Result<(&'s [u8], Held<'s>)> {
+    ) -> Result<(&'s [u8], KeyValues<'s>)> {
         let cell = self.keys.cell(source)?;
-        Ok((cell.key, Held::of(tree, &cell).on(self.keys.last().ptr)?))
+        Ok((cell.key, KeyValues::of(tree, &cell).on(self.keys.last().ptr)?))
     }
 }
 

@@ -10,7 +10,7 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
     /// The cell of `key`, if there is one. Needs no path: nothing is remembered on the way down.
     #[inline]
     pub(crate) fn get(&self, key: &[u8]) -> Result<Option<Cell<'s>>> {
-        match self.glance(key) {
+        match self.fast_get(key) {
             Some(found) => Ok(found),
             None => self.look(key),
         }
@@ -23,7 +23,7 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
     /// search. A million records of 116 bytes are three levels deep: some 600 instructions
     /// (callgrind).
     #[inline(always)]
-    pub(crate) fn glance(&self, key: &[u8]) -> Option<Option<Cell<'s>>> {
+    pub(crate) fn fast_get(&self, key: &[u8]) -> Option<Option<Cell<'s>>> {
         let (source, tree) = (self.source, self.tree);
         if tree.depth == 0 {
             return Some(None);
@@ -31,11 +31,11 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
         let probe = Probe::new(self.order, key);
         let mut ptr = tree.root;
         for level in (1..tree.depth).rev() {
-            let branch = source.glance_branch(ptr, level)?;
+            let branch = source.fast_branch(ptr, level)?;
             ptr = branch.child(branch.find_probe(&probe).ok()?);
             source.prefetch(ptr);
         }
-        let leaf = source.glance_leaf(ptr)?;
+        let leaf = source.fast_leaf(ptr)?;
         let Some(tie) = leaf.guess(&probe) else { return Some(None) };
         // How long the value is says the cell, so that its end would be asked for after its
         // beginning.

@@ -1,7 +1,7 @@
 //! Reading the values of a multimap's key, and its pairs.
 //!
-//! V1. What the cell of a key holds is at least one value: few of them in the cell itself, more in
-//!     a tree of their own, whose keys they are.
+//! V1. The cell of a key holds at least one value: few of them in the cell itself, more in a tree
+//!     of their own, whose keys they are.
 
 use std::ops::Bound;
 
@@ -15,30 +15,32 @@ use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 
 /// The values of a key.
-pub(crate) enum Held<'p> {
+pub(crate) enum KeyValues<'p> {
     Few(ValueSet<'p>),
     Tree(Tree),
 }
 
-impl<'p> Held<'p> {
+impl<'p> KeyValues<'p> {
     /// What the cell of a key of the multimap `tree` holds.
-    pub(crate) fn of(tree: &Tree, cell: &Cell<'p>) -> std::result::Result<Held<'p>, Reason> {
+    pub(crate) fn of(tree: &Tree, cell: &Cell<'p>) -> std::result::Result<KeyValues<'p>, Reason> {
         let fixed_bytes = tree.fixed_bytes as usize;
         match cell.kind {
             PayloadKind::Inline if fixed_bytes != 0 && cell.payload.len() != fixed_bytes => {
                 Err(Reason::Cell)
             }
-            PayloadKind::Inline => Ok(Held::Few(ValueSet::single(cell.payload, fixed_bytes))),
-            PayloadKind::DuplicateSet => ValueSet::view(cell.payload, fixed_bytes).map(Held::Few),
-            PayloadKind::DuplicateTree => tree.decode_values(cell.payload).map(Held::Tree),
+            PayloadKind::Inline => Ok(KeyValues::Few(ValueSet::single(cell.payload, fixed_bytes))),
+            PayloadKind::DuplicateSet => {
+                ValueSet::view(cell.payload, fixed_bytes).map(KeyValues::Few)
+            }
+            PayloadKind::DuplicateTree => tree.decode_values(cell.payload).map(KeyValues::Tree),
             PayloadKind::Run | PayloadKind::Table => Err(Reason::CellKind),
         }
     }
 
     pub(crate) fn count(&self) -> u64 {
         match self {
-            Held::Few(set) => set.count() as u64,
-            Held::Tree(values) => values.entries,
+            KeyValues::Few(set) => set.count() as u64,
+            KeyValues::Tree(values) => values.entries,
         }
     }
 
@@ -50,16 +52,18 @@ impl<'p> Held<'p> {
         value: &[u8],
     ) -> Result<bool> {
         match self {
-            Held::Few(set) => Ok(set.search(order, value).is_ok()),
-            Held::Tree(values) => Path::new().seek(TreeView::new(source, values, order), value),
+            KeyValues::Few(set) => Ok(set.search(order, value).is_ok()),
+            KeyValues::Tree(values) => {
+                Path::new().seek(TreeView::new(source, values, order), value)
+            }
         }
     }
 
     /// How many levels they have: 0, if there is only one.
     pub(crate) fn depth(&self) -> u32 {
         match self {
-            Held::Few(set) => u32::from(set.count() > 1),
-            Held::Tree(values) => values.depth.into(),
+            KeyValues::Few(set) => u32::from(set.count() > 1),
+            KeyValues::Tree(values) => values.depth.into(),
         }
     }
 }
@@ -97,36 +101,36 @@ impl<'s, S: PageSource + ?Sized> TreeView<'s, '_, S, Orders<'_>> {
 
 impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
     /// The values of a key of a multimap.
-    pub(crate) fn held(&self, key: &[u8]) -> Result<Option<Held<'s>>> {
+    pub(crate) fn held(&self, key: &[u8]) -> Result<Option<KeyValues<'s>>> {
         let Some(cell) = self.get(key)? else { return Ok(None) };
-        Held::of(self.tree, &cell).map(Some).on(self.tree.root)
+        KeyValues::of(self.tree, &cell).map(Some).on(self.tree.root)
     }
 }
 
 /// Values of one key, from both ends.
-pub(crate) enum Values<'s, S: ?Sized> {
+pub(crate) enum ValueIter<'s, S: ?Sized> {
     Few(SetItems<'s>),
     Tree(Box<Span<'s, S, AnyOrder<'s>, AnyLeaf<'s>>>),
 }
 
-impl<'s, S: PageSource + ?Sized> Values<'s, S> {
+impl<'s, S: PageSource + ?Sized> ValueIter<'s, S> {
     /// Those between two bounds of what a cell holds.
     pub(crate) fn new(
         source: &'s S,
-        held: Held<'s>,
+        held: KeyValues<'s>,
         order: AnyOrder<'s>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Values<'s, S>> {
+    ) -> Result<ValueIter<'s, S>> {
         let set = match held {
-            Held::Tree(tree) => {
+            KeyValues::Tree(tree) => {
                 let view = TreeView::new(source, &tree, order);
-                return Ok(Values::Tree(Box::new(Span::new(view, from, to)?)));
+                return Ok(ValueIter::Tree(Box::new(Span::new(view, from, to)?)));
             }
-            Held::Few(set) => set,
+            KeyValues::Few(set) => set,
         };
         if is_reversed(order, from, to) {
-            return Ok(Values::Few(set.items().between(0, 0)));
+            return Ok(ValueIter::Few(set.items().between(0, 0)));
         }
         let from = match from {
             Bound::Unbounded => 0,
@@ -138,13 +142,13 @@ impl<'s, S: PageSource + ?Sized> Values<'s, S> {
             Bound::Included(to) => set.search(order, to).map_or_else(|at| at, |at| at + 1),
             Bound::Excluded(to) => set.search(order, to).unwrap_or_else(|at| at),
         };
-        Ok(Values::Few(set.items().between(from, until)))
+        Ok(ValueIter::Few(set.items().between(from, until)))
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<&'s [u8]>> {
         match self {
-            Values::Few(items) => Ok(items.next()),
-            Values::Tree(span) => span.next(),
+            ValueIter::Few(items) => Ok(items.next()),
+            ValueIter::Tree(span) => span.next(),
         }
     }
 
@@ -152,16 +156,16 @@ impl<'s, S: PageSource + ?Sized> Values<'s, S> {
     /// no more, or they have not one length.
     pub(crate) fn next_packed(&mut self) -> Result<Option<&'s [u8]>> {
         let packed = match self {
-            Values::Few(items) => items.take_packed(),
-            Values::Tree(span) => span.next_leaf()?.and_then(|leaf| leaf.packed()),
+            ValueIter::Few(items) => items.take_packed(),
+            ValueIter::Tree(span) => span.next_leaf()?.and_then(|leaf| leaf.packed()),
         };
         Ok(packed.filter(|packed| !packed.is_empty()))
     }
 
     pub(crate) fn next_back(&mut self) -> Result<Option<&'s [u8]>> {
         match self {
-            Values::Few(items) => Ok(items.next_back()),
-            Values::Tree(span) => span.next_back(),
+            ValueIter::Few(items) => Ok(items.next_back()),
+            ValueIter::Tree(span) => span.next_back(),
         }
     }
 }
@@ -170,27 +174,27 @@ impl<'s, S: PageSource + ?Sized> Values<'s, S> {
 pub(crate) type Pair<'s> = (&'s [u8], &'s [u8]);
 
 /// The values of a key on the way to be handed out.
-type Ahead<'s, S> = Option<(&'s [u8], Values<'s, S>)>;
+type CurrentKey<'s, S> = Option<(&'s [u8], ValueIter<'s, S>)>;
 
 /// The pairs of a range of keys, from both ends.
-pub(crate) struct Pairs<'s, S: ?Sized> {
+pub(crate) struct PairIter<'s, S: ?Sized> {
     source: &'s S,
     tree: Tree,
     order: AnyOrder<'s>,
     keys: Span<'s, S, AnyOrder<'s>>,
-    front: Ahead<'s, S>,
-    back: Ahead<'s, S>,
+    front: CurrentKey<'s, S>,
+    back: CurrentKey<'s, S>,
 }
 
-impl<'s, S: PageSource + ?Sized> Pairs<'s, S> {
+impl<'s, S: PageSource + ?Sized> PairIter<'s, S> {
     pub(crate) fn new(
         view: TreeView<'s, '_, S, Orders<'s>>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Pairs<'s, S>> {
+    ) -> Result<PairIter<'s, S>> {
         let (source, tree, order) = (view.source, *view.tree, view.order.values);
         let keys = Span::new(view.keys(), from, to)?;
-        Ok(Pairs { source, tree, order, keys, front: None, back: None })
+        Ok(PairIter { source, tree, order, keys, front: None, back: None })
     }
 
     pub(crate) fn next(&mut self) -> Result<Option<Pair<'s>>> {
@@ -246,12 +250,12 @@ impl<'s, S: PageSource + ?Sized> Pairs<'s, S> {
         cell.map(|cell| Ok(self.held(&cell)?.depth())).transpose()
     }
 
-    fn values_of(&self, cell: &Cell<'s>) -> Result<(&'s [u8], Values<'s, S>)> {
+    fn values_of(&self, cell: &Cell<'s>) -> Result<(&'s [u8], ValueIter<'s, S>)> {
         let (held, all) = (self.held(cell)?, Bound::Unbounded);
-        Ok((cell.key, Values::new(self.source, held, self.order, all, all)?))
+        Ok((cell.key, ValueIter::new(self.source, held, self.order, all, all)?))
     }
 
-    fn held(&self, cell: &Cell<'s>) -> Result<Held<'s>> {
-        Held::of(&self.tree, cell).on(self.tree.root)
+    fn held(&self, cell: &Cell<'s>) -> Result<KeyValues<'s>> {
+        KeyValues::of(&self.tree, cell).on(self.tree.root)
     }
 }

@@ -6,8 +6,8 @@ use crate::store::source::PageSource;
 
 /// A tree to be read: its record, where its pages come from, and how its keys compare.
 ///
-/// What reads a tree is a method of this, wherever it is written down: `get` in `read`, `range` in
-/// `cursor`, `walk`, `estimate`. What moves about in one is a [`Path`](crate::tree::path::Path).
+/// All reading of a tree is a method of this, wherever it is written down: `get` in `read`, `range`
+/// in `cursor`, `walk`, `estimate`. A place in one is a [`Path`](crate::tree::path::Path).
 pub(crate) struct TreeView<'s, 't, S: ?Sized, O> {
     pub(crate) source: &'s S,
     pub(crate) tree: &'t Tree,

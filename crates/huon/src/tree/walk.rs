@@ -6,7 +6,7 @@
 use crate::alloc::copied;
 use crate::error::{Error, Result};
 use crate::os::Disk;
-use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Leaf, Ptr, Reason, Txnid, admit};
+use crate::page::{Branch, FixedLeaf, KeyOrder, Kind, Ptr, Reason, SlottedLeaf, Txnid, admit};
 use crate::store::source::{OnPage, PageSource};
 use crate::tree::view::TreeView;
 
@@ -30,13 +30,14 @@ pub(crate) struct Spot<'b> {
 #[derive(Clone, Copy)]
 pub(crate) enum Visit<'s> {
     Branch(Branch<'s>),
-    Leaf(Leaf<'s>),
+    Leaf(SlottedLeaf<'s>),
     /// Of a tree of values.
     Fixed(FixedLeaf<'s>),
 }
 
 impl<'s> Visit<'s> {
-    /// The values of a leaf of a tree of values, as bounded as [`Leaf::cells`]; none of a branch.
+    /// The values of a leaf of a tree of values, as bounded as [`SlottedLeaf::cells`]; none of a
+    /// branch.
     pub(crate) fn values(self) -> impl Iterator<Item = std::result::Result<&'s [u8], Reason>> {
         let (slotted, fixed) = match self {
             Visit::Branch(_) => (None, None),
@@ -84,7 +85,7 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
         visitor.visit(&spot, bytes, page)?;
         let Visit::Branch(branch) = page else { return Ok(()) };
         let mut lower = spot.lower.map(copied).transpose()?;
-        let disk = self.source.disk().filter(Disk::is_met);
+        let disk = self.source.disk().filter(Disk::is_slow);
         for index in 0..branch.count() {
             if let Some(disk) = disk
                 && index % ASKED == 0
@@ -122,7 +123,7 @@ impl<'s, S: PageSource, O: KeyOrder> TreeView<'s, '_, S, O> {
                 .and_then(|count| FixedLeaf::view(bytes, count, self.tree.fixed_bytes as usize))
                 .map(Visit::Fixed),
             0 => admit(bytes, ptr, Kind::Leaf, 0)
-                .and_then(|count| Leaf::view(bytes, count))
+                .and_then(|count| SlottedLeaf::view(bytes, count))
                 .map(Visit::Leaf),
             _ => admit(bytes, ptr, Kind::Branch, level)
                 .and_then(|count| Branch::view(bytes, count))

@@ -48,7 +48,7 @@ impl Window {
         self.width = (self.width * 2).clamp(WIDTH_MIN, WIDTH_MAX);
         let now = unasked.min(self.width);
         self.unasked = Some(unasked - now);
-        if disk.is_met() {
+        if disk.is_slow() {
             let child = |step| if forward { at + step } else { at - step };
             disk.ask((asked + 1..=asked + now).map(|step| branch.child(child(step)).pgno.0));
         }

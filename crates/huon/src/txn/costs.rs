@@ -1,4 +1,4 @@
-//! What a write transaction has cost so far.
+//! The costs of a write transaction so far.
 
 use crate::txn::write::WriteTxn;
 

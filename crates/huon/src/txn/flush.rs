@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::{Durable, Mark, Plan};
+use crate::lock::{Durable, FlushPlan, Mark};
 use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted::{self, Bug};
@@ -23,7 +23,7 @@ use crate::tell;
 use crate::txn::{Core, Release};
 
 /// How long a committer waits for the flush of another process before it looks again.
-pub(crate) const FLUSH_LOOK: Duration = Duration::from_millis(50);
+pub(crate) const FLUSH_WAIT: Duration = Duration::from_millis(50);
 
 /// At most so many bytes since the durable snapshot are flushed together with their meta, in one
 /// flush. (Models have both kinds of flushes with few pages.)
@@ -31,13 +31,13 @@ pub(crate) const ONE_FLUSH_BYTES_MAX: u64 = if cfg!(shuttle) { 1 << 11 } else { 
 
 /// The commit delay: how long a flusher waits for one more commit. To be woken and to commit takes
 /// about as long.
-const LINGER: Duration = Duration::from_micros(60);
+const COMMIT_DELAY: Duration = Duration::from_micros(60);
 /// How long a committer that waits for a flush spins before it sleeps. Some of the committers that
 /// the flush releases are then awake when it ends, and have committed again when the others come. A
 /// processor that has gone to sleep takes longer to wake than a small commit takes.
-const LOOK: Duration = Duration::from_micros(100);
+const FLUSH_SPIN: Duration = Duration::from_micros(100);
 /// The most commits that a flusher waits for: lazy writers may commit all the time.
-const LINGER_COMMITS: u64 = 8;
+const DELAY_COMMITS_MAX: u64 = 8;
 
 /// Whether a checkpoint ends with the flush of its meta.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,7 +63,7 @@ impl Core {
     ) -> Result<bool> {
         let board = &self.store.board;
         loop {
-            let bell = board.bell();
+            let events = board.events();
             if self.is_flushed(txnid, meta) {
                 return Ok(true);
             }
@@ -71,7 +71,7 @@ impl Core {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             match self.try_flusher()? {
                 Some(role) => {
-                    self.linger();
+                    self.delay_flush();
                     self.flush_newest(meta)?;
                     drop(role);
                     tell::flushed(board.durable().txnid());
@@ -84,9 +84,9 @@ impl Core {
                 None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
                 None => {
                     reach(Point::FlushAwaited);
-                    let nap = left.map_or(FLUSH_LOOK, |left| left.min(FLUSH_LOOK));
-                    if !os::spin(nap.min(LOOK), || board.bell() != bell) {
-                        board.wait_bell(bell, nap, Some(txnid));
+                    let nap = left.map_or(FLUSH_WAIT, |left| left.min(FLUSH_WAIT));
+                    if !os::spin(nap.min(FLUSH_SPIN), || board.events() != events) {
+                        board.wait_events(events, nap, Some(txnid));
                     }
                 }
             }
@@ -97,15 +97,15 @@ impl Core {
     /// they share the next one: until as many have committed, or no more come. A flusher that
     /// served one commit last time waits for none. Starts the write-out of pages meanwhile, so that
     /// the other committers, which need the processors, do not have to.
-    fn linger(&self) {
+    fn delay_flush(&self) {
         let board = &self.store.board;
-        let served = board.served_by_last_flush().min(LINGER_COMMITS);
+        let served = board.served_by_last_flush().min(DELAY_COMMITS_MAX);
         let enough = board.durable().txnid().saturating_add(served);
         let mut seen = board.sealed();
         while seen.txnid() < enough {
             // The flush waits less for pages whose write-out has begun.
             self.store.storage.start_writing();
-            if !os::spin(LINGER, || board.sealed() != seen) {
+            if !os::spin(COMMIT_DELAY, || board.sealed() != seen) {
                 return;
             }
             seen = board.sealed();
@@ -195,9 +195,9 @@ impl Core {
         self.write_meta(&plan, &block, false)
     }
 
-    fn plan(&self, mark: Mark, two_flush: bool) -> Result<Plan> {
+    fn plan(&self, mark: Mark, two_flush: bool) -> Result<FlushPlan> {
         let durable = self.durable_info()?;
-        Ok(Plan {
+        Ok(FlushPlan {
             mark,
             // P4, P9: neither the durable meta's slot nor, since nothing else is in flight, that of
             // another.
@@ -210,7 +210,7 @@ impl Core {
     }
 
     /// Does all that a plan says and is not done yet; the same plan gives the same bytes.
-    pub(crate) fn carry_out(&self, plan: &Plan) -> Result<()> {
+    pub(crate) fn carry_out(&self, plan: &FlushPlan) -> Result<()> {
         let block = self.meta_of(plan)?;
         if !plan.meta_written {
             self.write_meta(plan, &block, false)?;
@@ -218,7 +218,7 @@ impl Core {
         self.end_flush(plan, &block)
     }
 
-    fn meta_of(&self, plan: &Plan) -> Result<[u8; META_BYTES]> {
+    fn meta_of(&self, plan: &FlushPlan) -> Result<[u8; META_BYTES]> {
         let mut meta = self.image(plan.mark)?;
         meta.commit = if plan.two_flush { CommitKind::TwoFlush } else { CommitKind::OneFlush };
         meta.before = Txnid(plan.predecessor);
@@ -228,7 +228,7 @@ impl Core {
 
     /// The first half of a flush. A two-flush meta is written when its pages are on the disk, which
     /// they may be already.
-    fn write_meta(&self, plan: &Plan, block: &[u8; META_BYTES], on_disk: bool) -> Result<()> {
+    fn write_meta(&self, plan: &FlushPlan, block: &[u8; META_BYTES], on_disk: bool) -> Result<()> {
         let offset = u64::from(plan.meta_slot) * META_BYTES as u64;
         if planted::is(Bug::FlushOrder) {
             self.store.storage.write_at(&[block], offset)?;
@@ -243,7 +243,7 @@ impl Core {
     }
 
     /// The second half: flushes the meta, and hands over.
-    fn end_flush(&self, plan: &Plan, block: &[u8; META_BYTES]) -> Result<()> {
+    fn end_flush(&self, plan: &FlushPlan, block: &[u8; META_BYTES]) -> Result<()> {
         if !planted::is(Bug::MetaFlush) {
             self.sync_or_poison()?;
         }

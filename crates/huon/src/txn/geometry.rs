@@ -32,11 +32,11 @@ pub struct Geometry {
 
 impl Geometry {
     /// The same in pages.
-    pub(crate) fn in_pages(&self, page_bytes: usize) -> page::Geometry {
+    pub(crate) fn in_pages(&self, page_bytes: usize) -> page::PageGeometry {
         let size = page_bytes as u64;
         let pages = |bytes: u64| u32::try_from(bytes).unwrap_or(u32::MAX);
         let min_pages = pages(self.min_bytes.div_ceil(size)).max(first_data_page(page_bytes) + 1);
-        page::Geometry {
+        page::PageGeometry {
             min_pages,
             max_pages: pages(self.max_bytes / size).max(min_pages),
             grow: pages(self.grow_bytes.div_ceil(size)),
@@ -44,7 +44,7 @@ impl Geometry {
         }
     }
 
-    pub(crate) fn of_pages(geometry: &page::Geometry, page_bytes: usize) -> Geometry {
+    pub(crate) fn of_pages(geometry: &page::PageGeometry, page_bytes: usize) -> Geometry {
         let bytes = |pages: u32| u64::from(pages) * page_bytes as u64;
         Geometry {
             min_bytes: bytes(geometry.min_pages),
@@ -68,8 +68,8 @@ impl WriteTxn {
         Geometry::of_pages(&self.geometry, self.pages().page_bytes())
     }
 
-    /// Changes the limits of the file's length. They hold for this transaction at once, and for
-    /// everybody else, other processes included, from its commit on; an abort, also of a nested
+    /// Changes the limits of the file's length. They hold for this transaction at once, and for all
+    /// others, those of other processes included, from its commit on; an abort, also of a nested
     /// transaction, brings the old ones back.
     ///
     /// A higher minimum size makes the file grow now; after an abort that is given back by a later
@@ -129,7 +129,7 @@ impl WriteTxn {
             return Err(store.map_too_small(wanted.max_pages));
         }
         let fits = self.guarded(How::Shrink, |txn| {
-            // What an undone level left behind the old size does not stand against a higher one.
+            // Pages that an undone level left behind the old size do not prevent a higher one.
             if wanted.max_pages < txn.geometry.max_pages
                 && !txn.pages_mut().cut_to(wanted.max_pages)?
             {

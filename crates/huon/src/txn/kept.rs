@@ -1,4 +1,4 @@
-//! What a transaction keeps of the tables that functions of the caller's order, for as long as it
+//! The tables that functions of the caller's order, as a transaction keeps them for as long as it
 //! lives: iterators borrow the functions from it, also if a table's number is given back meanwhile.
 
 use std::sync::{Arc, OnceLock};

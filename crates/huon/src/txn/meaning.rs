@@ -1,4 +1,5 @@
-//! What a handle means by a table: its name, how it is ordered, and whether keys have many values.
+//! The table that a handle stands for: its name, how it is ordered, and whether keys have many
+//! values.
 
 use std::borrow::Cow;
 
@@ -10,7 +11,7 @@ use crate::txn::order::{Order, built_in};
 
 /// What a handle means by the values of a key where there may be many.
 #[derive(Clone, Debug)]
-pub(crate) struct Many {
+pub(crate) struct MultiSpec {
     pub(crate) order: Order,
     pub(crate) lengths: Lengths,
 }
@@ -46,7 +47,7 @@ pub(crate) struct TableSpec<'d> {
     pub(crate) name: &'d [u8],
     pub(crate) order: &'d Order,
     /// `None`: a key has one value.
-    pub(crate) many: Option<&'d Many>,
+    pub(crate) many: Option<&'d MultiSpec>,
     pub(crate) types: &'d TypeNames,
 }
 
@@ -63,10 +64,10 @@ impl<'d> TableSpec<'d> {
     }
 
     /// What a handle of it means.
-    pub(crate) fn shape(&self) -> Result<Shape> {
+    pub(crate) fn shape(&self) -> Result<TableShape> {
         let values = self.many.map(|many| (Sort::of(&many.order), many.lengths));
         let labels = self.labels()?.fingerprint();
-        Ok(Shape { keys: Sort::of(self.order), values, labels })
+        Ok(TableShape { keys: Sort::of(self.order), values, labels })
     }
 
     /// The table when it is created. A stored order means bytes then.
@@ -100,7 +101,7 @@ impl<'d> TableSpec<'d> {
 pub(crate) struct TableInfo {
     pub(crate) name: Box<[u8]>,
     pub(crate) order: Order,
-    pub(crate) many: Option<Many>,
+    pub(crate) many: Option<MultiSpec>,
     pub(crate) types: TypeNames,
 }
 
@@ -182,7 +183,7 @@ impl Sort {
 
 /// What a handle means by a table without its name, in a form that is small and can be compared.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Shape {
+pub(crate) struct TableShape {
     keys: Sort,
     /// `None`: a key has one value.
     values: Option<(Sort, Lengths)>,
@@ -190,12 +191,12 @@ pub(crate) struct Shape {
     labels: u64,
 }
 
-impl Shape {
+impl TableShape {
     /// Words that say all of it.
     pub(crate) const WORDS: usize = 7;
 
     /// The same as words; two that differ have different ones.
-    pub(crate) fn words(&self) -> [u64; Shape::WORDS] {
+    pub(crate) fn words(&self) -> [u64; TableShape::WORDS] {
         let [keys, at] = self.keys.words();
         let labels = self.labels;
         let Some((values, lengths)) = self.values else { return [keys, at, 0, 0, 0, 0, labels] };
@@ -208,8 +209,9 @@ impl Shape {
         [keys, at, values, value_at, lengths, bytes, labels]
     }
 
-    /// The shape that these words say. Words that [`Shape::words`] has not made say some shape.
-    pub(crate) fn of_words(words: &[u64; Shape::WORDS]) -> Shape {
+    /// The shape that these words say. Words that [`TableShape::words`] has not made say some
+    /// shape.
+    pub(crate) fn of_words(words: &[u64; TableShape::WORDS]) -> TableShape {
         let &[keys, at, values, value_at, lengths, bytes, labels] = words;
         let lengths = match lengths {
             0 => None,
@@ -218,7 +220,7 @@ impl Shape {
             _ => Some(Lengths::Stored),
         };
         let values = lengths.map(|lengths| (Sort::of_words([values, value_at]), lengths));
-        Shape { keys: Sort::of_words([keys, at]), values, labels }
+        TableShape { keys: Sort::of_words([keys, at]), values, labels }
     }
 
     /// Whether functions without a name order keys or values: one that is made anew at each opening

@@ -37,7 +37,7 @@ use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::os::{self, locked};
 use crate::page::{
-    CEILING_AHEAD, Geometry, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, Txnid,
+    CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, MetaHead, PageGeometry, Txnid,
 };
 use crate::planted::{self, Bug};
 use crate::store::Store;
@@ -295,7 +295,7 @@ impl Core {
     /// has been published, so that no new reader can take an older snapshot; pages past that size
     /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
-        let Geometry { min_pages, max_pages, shrink, .. } = base.geometry;
+        let PageGeometry { min_pages, max_pages, shrink, .. } = base.geometry;
         let too_long = self.store.file_pages() > max_pages;
         if shrink == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
             return Ok(());
@@ -454,7 +454,7 @@ fn no_image() -> Error {
 
 impl Drop for Core {
     fn drop(&mut self) {
-        // What could not be flushed or noted now is found by the next first open, as after a crash.
+        // If a flush or a note fails, the next first open finds the state as after a crash.
         if !self.closed {
             let _ = self.close();
         }

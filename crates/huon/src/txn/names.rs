@@ -2,8 +2,8 @@
 //!
 //! N1. A handle names a place and the place's version. A place that is given back takes another
 //!     version, so an old handle finds nothing there: never another table.
-//! N2. What a live place says never changes. It is read without a lock: its words are copied, and
-//!     the version is looked at again.
+//! N2. The words of a live place never change. They are read without a lock: they are copied, and
+//!     the version is read again.
 //! N3. Only a table that a transaction has found or made takes a place, or one that the program
 //!     names by itself (N6): a name that is looked up in vain leaves nothing behind.
 //! N4. A place is given back once no transaction of this client can show its table: `reclaim` says
@@ -16,11 +16,11 @@
 //! N6. A handle may be made before its table: such a name keeps its places as long as the
 //!     environment is open, whatever becomes of the table.
 //!
-//! There is no model of N2 here, since one exists: `Place::enter` and `Place::read` order their
-//! loads, stores and fences as the board does for its images (`Board::fill_image`, `copy_image`),
-//! and Loom tries those (`a_reused_image_is_noticed_by_copiers`). Keep the two alike. A thread that
-//! enters a name or gives one back holds the lock of the book, and a hint counts only where its
-//! place says the same name.
+//! There is no model of N2 here, since one exists: `NamePlace::enter` and `NamePlace::read` order
+//! their loads, stores and fences as the board does for its images (`Board::fill_image`,
+//! `copy_image`), and Loom tries those (`a_reused_image_is_noticed_by_copiers`). Keep the two
+//! alike. A thread that enters a name or gives one back holds the lock of the book, and a hint
+//! counts only where its place says the same name.
 
 mod give_back;
 
@@ -35,7 +35,7 @@ use crate::alloc::{collected, copied};
 use crate::error::{Error, Result};
 use crate::os::{ForkLock, locked, unique_number};
 use crate::planted::{self, Bug};
-use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::meaning::{TableInfo, TableShape, TableSpec};
 use crate::txn::order::Order;
 
 /// Places of the first block; each other block has twice as many as the one before.
@@ -44,7 +44,7 @@ const FIRST_BLOCK: u32 = 32;
 const BLOCKS: usize = 20;
 /// Bytes of a name that lie in the words of its place. A longer one is behind a lock.
 const NAME_BYTES: usize = 64;
-const NAME_AT: usize = Shape::WORDS + 1;
+const NAME_AT: usize = TableShape::WORDS + 1;
 const WORDS: usize = NAME_AT + NAME_BYTES / 8;
 /// Numbers of places at the first level of hints; each level has four times as many.
 const FIRST_HINTS: usize = 256;
@@ -98,7 +98,7 @@ impl TableNo {
     pub(crate) const MAIN: TableNo = TableNo { place: u32::MAX, version: 0 };
 }
 
-struct Place {
+struct NamePlace {
     version: AtomicU32,
     words: [AtomicU64; WORDS],
     info: ForkLock<Option<Arc<TableInfo>>>,
@@ -106,9 +106,9 @@ struct Place {
     pinned: AtomicBool,
 }
 
-impl Place {
-    fn new() -> Place {
-        Place {
+impl NamePlace {
+    fn new() -> NamePlace {
+        NamePlace {
             version: AtomicU32::new(VACANT),
             words: [const { AtomicU64::new(0) }; WORDS],
             info: ForkLock::default(),
@@ -161,10 +161,10 @@ impl Place {
 }
 
 /// The words of a place, as those of a name that is looked up. A longer name is cut off.
-fn words_of(name: &[u8], shape: &Shape) -> [u64; WORDS] {
+fn words_of(name: &[u8], shape: &TableShape) -> [u64; WORDS] {
     let mut words = [0; WORDS];
-    words[..Shape::WORDS].copy_from_slice(&shape.words());
-    words[Shape::WORDS] = name.len() as u64;
+    words[..TableShape::WORDS].copy_from_slice(&shape.words());
+    words[TableShape::WORDS] = name.len() as u64;
     for (word, bytes) in words[NAME_AT..].iter_mut().zip(name.chunks(8)) {
         let mut padded = [0; 8];
         padded[..bytes.len()].copy_from_slice(bytes);
@@ -192,7 +192,7 @@ impl Deref for Name {
 
 /// Whether a table is there, as far as handles go.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum State {
+pub(super) enum NameState {
     /// It was, in the newest snapshot in which this client has looked.
     There,
     /// A write transaction that is not over has made it, or opened it again.
@@ -202,9 +202,9 @@ pub(super) enum State {
 }
 
 /// All handles of one name.
-struct Group {
+struct NameHandles {
     places: Vec<u32>,
-    state: State,
+    state: NameState,
     /// The transaction that made the table, if this client has seen that: older snapshots do not
     /// show it. 0: all of them may.
     born: u64,
@@ -215,7 +215,7 @@ struct Group {
 /// What is known beside the places.
 #[derive(Default)]
 struct Book {
-    groups: HashMap<Box<[u8]>, Group>,
+    groups: HashMap<Box<[u8]>, NameHandles>,
     /// Places that may take a name, the one that is empty for longest first.
     vacant: VecDeque<u32>,
     /// Places that have ever taken one.
@@ -232,7 +232,7 @@ struct Book {
 pub(crate) struct Names {
     /// Tells the lists of different environments apart.
     tag: u32,
-    blocks: [OnceLock<Box<[Place]>>; BLOCKS],
+    blocks: [OnceLock<Box<[NamePlace]>>; BLOCKS],
     /// Where names may lie. They are tried, not believed.
     hints: [OnceLock<Box<[AtomicU32]>>; HINT_LEVELS],
     hint_level: AtomicUsize,
@@ -278,7 +278,7 @@ impl Names {
     /// Places from here on have never taken a name.
     fn places_used(&self) -> u32 {
         let places = (0..).map_while(|number| self.place(number));
-        let is_used = |place: &Place| place.version.load(Ordering::Acquire) != VACANT;
+        let is_used = |place: &NamePlace| place.version.load(Ordering::Acquire) != VACANT;
         let used = places.enumerate().filter(|(_, place)| is_used(place)).last();
         used.map_or(0, |(number, _)| number as u32 + 1)
     }
@@ -298,10 +298,11 @@ impl Names {
             }
             return Ok(());
         };
-        let shape = words.first_chunk().map(Shape::of_words).expect("a place says a shape");
+        let shape = words.first_chunk().map(TableShape::of_words).expect("a place says a shape");
         if !book.groups.contains_key(&info.name) {
             book.groups.try_reserve(1)?;
-            let group = Group { places: Vec::new(), state: State::There, born: 0, pinned: false };
+            let group =
+                NameHandles { places: Vec::new(), state: NameState::There, born: 0, pinned: false };
             book.groups.insert(copied(&info.name)?.into_boxed_slice(), group);
         }
         let group = book.groups.get_mut(&info.name).expect("it was put there");
@@ -354,17 +355,17 @@ impl Names {
     }
 
     #[inline]
-    fn place(&self, number: u32) -> Option<&Place> {
+    fn place(&self, number: u32) -> Option<&NamePlace> {
         let block = (number / FIRST_BLOCK + 1).ilog2();
         let first = FIRST_BLOCK * ((1 << block) - 1);
         self.blocks.get(block as usize)?.get()?.get((number - first) as usize)
     }
 
     /// Name and shape of a table. `None`: its number was given back.
-    pub(crate) fn read(&self, no: TableNo) -> Option<(Name, Shape)> {
+    pub(crate) fn read(&self, no: TableNo) -> Option<(Name, TableShape)> {
         let words = self.place(no.place)?.read(no.version)?;
-        let shape = words.first_chunk().map(Shape::of_words)?;
-        let len = usize::try_from(words[Shape::WORDS]).ok()?;
+        let shape = words.first_chunk().map(TableShape::of_words)?;
+        let len = usize::try_from(words[TableShape::WORDS]).ok()?;
         if len > NAME_BYTES {
             return Some((Name::Long(self.info(no)?), shape));
         }
@@ -384,7 +385,7 @@ impl Names {
     }
 
     /// The number for a name and a shape, if it is easily found. Takes no lock.
-    pub(crate) fn find(&self, name: &[u8], shape: &Shape) -> Option<TableNo> {
+    pub(crate) fn find(&self, name: &[u8], shape: &TableShape) -> Option<TableNo> {
         if name.len() > NAME_BYTES {
             return None;
         }
@@ -405,7 +406,7 @@ impl Names {
     pub(crate) fn intern(
         &self,
         wanted: &TableSpec<'_>,
-        shape: &Shape,
+        shape: &TableShape,
         made_by: Option<u64>,
     ) -> Result<TableNo> {
         self.intern_in(&mut self.book(), wanted, shape, made_by)
@@ -415,19 +416,19 @@ impl Names {
         &self,
         book: &mut Book,
         wanted: &TableSpec<'_>,
-        shape: &Shape,
+        shape: &TableShape,
         made_by: Option<u64>,
     ) -> Result<TableNo> {
         if !book.groups.contains_key(wanted.name) {
             book.groups.try_reserve(1)?;
-            let state = if made_by.is_some() { State::Pending } else { State::There };
+            let state = if made_by.is_some() { NameState::Pending } else { NameState::There };
             let born = made_by.unwrap_or(0);
-            let group = Group { places: Vec::new(), state, born, pinned: false };
+            let group = NameHandles { places: Vec::new(), state, born, pinned: false };
             book.groups.insert(copied(wanted.name)?.into_boxed_slice(), group);
         }
         let group = book.groups.get_mut(wanted.name).expect("it was put there");
         if made_by.is_some() {
-            group.state = State::Pending;
+            group.state = NameState::Pending;
         }
         let words = words_of(wanted.name, shape);
         let same = |number: &&u32| {
@@ -449,16 +450,16 @@ impl Names {
             }
         };
         self.hint(number, hash_of(wanted.name, shape), book.made)?;
-        let version = self.place(number).and_then(Place::live).expect("it is live");
+        let version = self.place(number).and_then(NamePlace::live).expect("it is live");
         Ok(TableNo { place: number, version })
     }
 
     /// One that made a comparator anew at each opening would have no end of handles.
-    fn end_oldest_function(&self, group: &mut Group, vacant: &mut VecDeque<u32>) {
+    fn end_oldest_function(&self, group: &mut NameHandles, vacant: &mut VecDeque<u32>) {
         let has_function = |number: u32| {
             let place = self.place(number)?;
             let words = place.read(place.live()?)?;
-            Some(Shape::of_words(words.first_chunk()?).has_function())
+            Some(TableShape::of_words(words.first_chunk()?).has_function())
         };
         let of_functions = |number: &&u32| has_function(**number) == Some(true);
         if group.places.iter().filter(of_functions).count() >= FUNCTIONS
@@ -469,7 +470,7 @@ impl Names {
     }
 
     fn vacate(&self, number: u32, vacant: &mut VecDeque<u32>) {
-        if self.place(number).is_some_and(Place::leave) {
+        if self.place(number).is_some_and(NamePlace::leave) {
             vacant.push_back(number);
         }
     }
@@ -486,7 +487,7 @@ impl Names {
             return Err(Error::Invalid("more than 33554400 tables are open"));
         };
         if room.get().is_none() {
-            let places = collected((0..FIRST_BLOCK << block).map(|_| Place::new()))?;
+            let places = collected((0..FIRST_BLOCK << block).map(|_| NamePlace::new()))?;
             let _ = room.set(places.into_boxed_slice());
         }
         *made += 1;
@@ -557,7 +558,7 @@ impl Names {
 }
 
 /// Where a name and a shape are looked for.
-fn hash_of(name: &[u8], shape: &Shape) -> u64 {
+fn hash_of(name: &[u8], shape: &TableShape) -> u64 {
     let words = shape.words();
     let fold = words.iter().fold(0u64, |fold, word| fold.rotate_left(13) ^ word);
     XxHash3_64::oneshot(name) ^ fold.wrapping_mul(0x9E37_79B9_7F4A_7C15)

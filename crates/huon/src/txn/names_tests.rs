@@ -1,4 +1,4 @@
-//! What the list of names holds, and what a transaction does with many open tables.
+//! The list of names, and a transaction with many open tables.
 
 use crate::sim::SimDisk;
 use crate::{Env, Error, ReadTxn, Str, Table, TableDef, U64};

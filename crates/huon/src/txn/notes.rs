@@ -1,4 +1,4 @@
-//! What an application notes in the snapshots themselves, beside its tables: three markers.
+//! Notes of an application in the snapshots themselves, beside its tables: three markers.
 //!
 //! I12. Markers name the snapshot that they were committed with. Its id is known at the seal only,
 //!     since the transaction may go on under higher ids: until then it is the current one.

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use crate::alloc::{TryGrow, copied};
 use crate::error::Result;
 use crate::page::Tree;
-use crate::txn::meaning::Shape;
+use crate::txn::meaning::TableShape;
 use crate::txn::names::TableNo;
 
 /// A table as the transaction has it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum State {
+pub(super) enum TableState {
     /// The catalog says it.
     Unknown,
     /// It does not exist (any more).
@@ -31,7 +31,7 @@ pub(super) enum State {
 
 struct OpenTable {
     name: Arc<[u8]>,
-    state: State,
+    state: TableState,
     /// The newest level that has saved the state, or an outer one since; 0: none.
     saved_by: u64,
     /// The table was made, dropped or renamed, in a level that was undone perhaps.
@@ -44,19 +44,19 @@ pub(super) struct Use {
     /// Of the table.
     pub(super) at: usize,
     /// What the handle expects of it.
-    pub(super) shape: Shape,
+    pub(super) shape: TableShape,
 }
 
 /// A state that is restored when a level is undone.
 struct Saved {
     at: usize,
-    state: State,
+    state: TableState,
     saved_by: u64,
 }
 
 /// A level of nesting.
 #[derive(Clone, Copy)]
-pub(super) struct Mark {
+pub(super) struct LevelMark {
     /// Levels are numbered as they begin, from 1.
     level: u64,
     /// So much had been saved when it began.
@@ -120,8 +120,12 @@ impl OpenTables {
             ..2048 => name.into(),
             _ => copied(name)?.into(),
         };
-        let table =
-            OpenTable { name: name.clone(), state: State::Unknown, saved_by: 0, remade: false };
+        let table = OpenTable {
+            name: name.clone(),
+            state: TableState::Unknown,
+            saved_by: 0,
+            remade: false,
+        };
         self.tables.try_push(table)?;
         if at > 0 {
             self.by_name.insert(name, at);
@@ -134,14 +138,14 @@ impl OpenTables {
     }
 
     #[inline]
-    pub(super) fn state(&self, at: usize) -> State {
+    pub(super) fn state(&self, at: usize) -> TableState {
         self.tables[at].state
     }
 
     /// Notes what is known of a table, in the level of this mark; `None`: in the transaction
     /// itself. There must be room to save what was known before: see [`OpenTables::make_room`].
     #[inline]
-    pub(super) fn set(&mut self, at: usize, state: State, within: Option<Mark>) {
+    pub(super) fn set(&mut self, at: usize, state: TableState, within: Option<LevelMark>) {
         let table = &mut self.tables[at];
         if let Some(mark) = within
             && table.saved_by < mark.level
@@ -166,7 +170,7 @@ impl OpenTables {
     /// The tables that were made, dropped or renamed, and whether they exist as far as is known.
     pub(super) fn remade(&self) -> impl Iterator<Item = (&[u8], bool)> {
         let remade = self.tables.iter().filter(|table| table.remade);
-        remade.map(|table| (&*table.name, matches!(table.state, State::Found { .. })))
+        remade.map(|table| (&*table.name, matches!(table.state, TableState::Found { .. })))
     }
 
     /// Name and record of each table whose record in the catalog is out of date, all but
@@ -174,19 +178,19 @@ impl OpenTables {
     pub(super) fn changed(&self) -> impl Iterator<Item = (&[u8], &Tree)> {
         let others = self.by_name.values().map(|at| &self.tables[*at]);
         self.tables.first().into_iter().chain(others).filter_map(|table| match &table.state {
-            State::Found { tree, changed: true } => Some((&*table.name, tree)),
+            TableState::Found { tree, changed: true } => Some((&*table.name, tree)),
             _ => None,
         })
     }
 
     /// A level begins.
-    pub(super) fn begin_level(&mut self) -> Mark {
+    pub(super) fn begin_level(&mut self) -> LevelMark {
         self.levels += 1;
-        Mark { level: self.levels, saved: self.saved.len() }
+        LevelMark { level: self.levels, saved: self.saved.len() }
     }
 
     /// The changes since the level began become the outer level's; `None`: there is none.
-    pub(super) fn commit_level(&mut self, mark: Mark, outer: Option<Mark>) {
+    pub(super) fn commit_level(&mut self, mark: LevelMark, outer: Option<LevelMark>) {
         let Some(outer) = outer else { return self.saved.truncate(mark.saved) };
         // The states that the outer level has saved itself are older, and all that it needs.
         let mut kept = mark.saved;
@@ -200,7 +204,7 @@ impl OpenTables {
     }
 
     /// The changes since the level began are undone.
-    pub(super) fn abort_level(&mut self, mark: Mark) {
+    pub(super) fn abort_level(&mut self, mark: LevelMark) {
         for Saved { at, state, saved_by } in self.saved.drain(mark.saved..).rev() {
             let table = &mut self.tables[at];
             (table.state, table.saved_by) = (state, saved_by);

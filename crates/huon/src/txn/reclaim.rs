@@ -13,7 +13,7 @@
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
-use crate::txn::meaning::{Shape, TableSpec};
+use crate::txn::meaning::{TableShape, TableSpec};
 use crate::txn::names::TableNo;
 use crate::txn::read::ReadTxn;
 use crate::txn::{Core, catalog};
@@ -23,7 +23,7 @@ impl Core {
     pub(crate) fn intern(
         self: &Arc<Core>,
         wanted: &TableSpec<'_>,
-        shape: &Shape,
+        shape: &TableShape,
         made_by: Option<u64>,
     ) -> Result<TableNo> {
         if made_by.is_none()

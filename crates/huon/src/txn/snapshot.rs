@@ -22,8 +22,8 @@ impl PageSource for Snapshot {
     }
 
     #[inline(always)]
-    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
-        self.core.store.glance(ptr, self.used)
+    fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.core.store.fast_page(ptr, self.used)
     }
 
     #[inline(always)]

@@ -8,9 +8,9 @@ use crate::error::{Error, Result};
 use crate::page::{Labels, Tree};
 use crate::tree::view::TreeView;
 use crate::txn::catalog::{self, NAMES};
-use crate::txn::meaning::{Shape, TableInfo, TableSpec};
+use crate::txn::meaning::{TableInfo, TableShape, TableSpec};
 use crate::txn::names::{self, TableNo};
-use crate::txn::open_tables::{State, Use};
+use crate::txn::open_tables::{TableState, Use};
 use crate::txn::write::{How, WriteTxn};
 
 impl WriteTxn {
@@ -57,9 +57,9 @@ impl WriteTxn {
     fn tree_at(&self, at: usize) -> Result<Option<Tree>> {
         let state = self.tables.borrow().state(at);
         match state {
-            State::Found { tree, .. } => Ok(Some(tree)),
-            State::Missing => Ok(None),
-            State::Unknown => self.find(at),
+            TableState::Found { tree, .. } => Ok(Some(tree)),
+            TableState::Missing => Ok(None),
+            TableState::Unknown => self.find(at),
         }
     }
 
@@ -69,7 +69,10 @@ impl WriteTxn {
         let tree = catalog::find(self.pages(), &self.main, &name)?;
         self.tables.borrow_mut().make_room()?;
         let changed = false;
-        self.remember(at, tree.map_or(State::Missing, |tree| State::Found { tree, changed }));
+        self.remember(
+            at,
+            tree.map_or(TableState::Missing, |tree| TableState::Found { tree, changed }),
+        );
         Ok(tree)
     }
 
@@ -113,7 +116,7 @@ impl WriteTxn {
     fn opened(
         &self,
         wanted: &TableSpec<'_>,
-        shape: Shape,
+        shape: TableShape,
         made_by: Option<u64>,
     ) -> Result<TableNo> {
         let at = self.tables.borrow_mut().enter(wanted.name)?;
@@ -129,7 +132,7 @@ impl WriteTxn {
 
     /// All handles of one name share the state of the table. There is room for it: a change must
     /// not be forgotten for want of memory.
-    pub(super) fn remember(&self, at: usize, state: State) {
+    pub(super) fn remember(&self, at: usize, state: TableState) {
         let level = self.levels.last().map(|level| level.tables);
         self.tables.borrow_mut().set(at, state, level);
     }
@@ -148,7 +151,7 @@ impl WriteTxn {
         let at = self.prepare_remaking(name)?;
         let tree =
             self.edit_catalog(How::Grow, |main| catalog::create(main, name, empty, labels))?;
-        self.remember(at, State::Found { tree, changed: false });
+        self.remember(at, TableState::Found { tree, changed: false });
         Ok(())
     }
 
@@ -180,7 +183,7 @@ impl WriteTxn {
             main.beside(&mut tree).clear()?;
             catalog::remove(main, &name)
         })?;
-        self.remember(at, State::Missing);
+        self.remember(at, TableState::Missing);
         Ok(true)
     }
 
@@ -204,8 +207,8 @@ impl WriteTxn {
             catalog::remove(main, &name)?;
             catalog::create(main, to, tree, &labels)
         })?;
-        self.remember(at, State::Missing);
-        self.remember(to_at, State::Found { tree, changed: false });
+        self.remember(at, TableState::Missing);
+        self.remember(to_at, TableState::Found { tree, changed: false });
         Ok(())
     }
 
@@ -233,7 +236,7 @@ impl WriteTxn {
         let at = self.sealed.unwrap_or(self.base.txnid).0;
         for (name, exists) in self.tables.borrow().remade() {
             let is_there = exists && self.sealed.is_some();
-            let state = if is_there { names::State::There } else { names::State::Gone(at) };
+            let state = if is_there { names::NameState::There } else { names::NameState::Gone(at) };
             self.core.names.settle(name, state);
         }
     }

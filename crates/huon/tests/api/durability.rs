@@ -138,7 +138,7 @@ fn lazy_commits_cost_no_flush_without_a_threshold_and_reuse_pages() {
 }
 
 #[test]
-fn a_period_makes_checkpoints_when_somebody_asks() {
+fn a_period_makes_checkpoints_when_a_call_asks() {
     let (_dir, path) = place();
     let mut options = Env::options();
     options.durability(Durability::Lazy);
@@ -161,7 +161,7 @@ fn a_period_makes_checkpoints_when_somebody_asks() {
 }
 
 #[test]
-fn tickets_are_waited_for_by_anybody_at_any_time() {
+fn tickets_are_waited_for_by_any_thread_at_any_time() {
     let (_dir, path) = place();
     let env = Env::options().open(&path).unwrap();
     put(&env, 0, b"the first write transaction flushes for itself");
@@ -299,7 +299,7 @@ mod simulated {
     }
 
     #[test]
-    fn a_failed_flush_is_told_to_whoever_holds_a_ticket() {
+    fn a_failed_flush_is_told_to_every_ticket() {
         let disk = SimDisk::new(4 << 20).unwrap().lossy();
         let env = small().open_simulated(&disk).unwrap();
         let other = small().open_simulated(&disk).unwrap();
@@ -316,7 +316,7 @@ mod simulated {
 
     /// Power loss after an unsynced close: the checkpoint before it, or all of it.
     #[test]
-    fn a_power_cut_after_an_unsynced_close_is_survived() {
+    fn a_power_loss_after_an_unsynced_close_is_survived() {
         let disk = SimDisk::new(4 << 20).unwrap();
         let env = small().open_simulated(&disk).unwrap();
         put(&env, 1, b"durable");

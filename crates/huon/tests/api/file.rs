@@ -128,7 +128,7 @@ fn a_file_in_the_lock_files_place_is_not_overwritten() {
     let (_dir, path) = place();
     drop(Env::options().open(&path).unwrap());
     let lock = PathBuf::from(format!("{}-lock", path.display()));
-    let letter = b"a letter that somebody keeps under this name".repeat(1000);
+    let letter = b"a letter that is kept under this name".repeat(1000);
     std::fs::write(&lock, &letter).unwrap();
     let error = Env::options().open(&path).unwrap_err();
     assert!(matches!(error, Error::NotADatabase(_)), "{error}");
@@ -140,7 +140,7 @@ fn a_file_in_the_lock_files_place_is_not_overwritten() {
 fn what_is_no_environment_gets_no_lock_file() {
     let (_dir, path) = place();
     let lock = PathBuf::from(format!("{}-lock", path.display()));
-    let letter = b"a letter that somebody keeps under this name".repeat(1000);
+    let letter = b"a letter that is kept under this name".repeat(1000);
     for content in [&letter[..], b"x", &[0; 20_000]] {
         std::fs::write(&path, content).unwrap();
         for read_only in [true, false] {

@@ -212,7 +212,7 @@ fn the_minimum_size_is_had_at_once_and_given_back() {
 }
 
 #[test]
-fn who_has_reserved_less_is_told_to_open_again() {
+fn a_process_that_has_reserved_less_is_told_to_open_again() {
     let (_dir, path) = place();
     let env = open(&path);
     let small = options().max_bytes(1 << 20).open(&path).unwrap();

@@ -527,7 +527,7 @@ fn what_is_refused_changes_nothing() {
 
 /// Bytes that values take, counted in pages.
 #[test]
-fn integers_are_packed_to_the_brim() {
+fn integers_fill_their_pages() {
     let dir = tempfile::tempdir().unwrap();
     let env = Env::options().page_bytes(4096).open(dir.path().join("a.huon")).unwrap();
     let def = MultiDef::<huon::Str, huon::NativeU64>::new("m");

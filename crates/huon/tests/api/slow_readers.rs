@@ -51,7 +51,7 @@ fn write_until_full(env: &Env, t: Table<U64, Bytes>) -> Option<Error> {
 }
 
 #[test]
-fn a_full_file_names_who_keeps_what() {
+fn a_full_file_names_the_readers_and_what_they_retain() {
     let (_dir, env, t) = open(&options());
     let reader = env.read().unwrap();
     let error = write_until_full(&env, t).expect("there is no room for three");

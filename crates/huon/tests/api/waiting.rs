@@ -105,7 +105,7 @@ fn a_transaction_that_was_moved_is_waited_for() {
 
 /// The thread that ends up with a transaction is the one that would wait for itself.
 #[test]
-fn who_was_given_a_transaction_is_refused() {
+fn a_thread_that_was_given_a_transaction_is_refused() {
     let (_dir, path) = place();
     let env = options().open(&path).unwrap();
     let txn = env.write().unwrap();
@@ -156,7 +156,7 @@ fn put(env: &Env, key: u64) -> u64 {
 }
 
 #[test]
-fn a_commit_is_heard_of_by_all_who_wait() {
+fn a_commit_is_heard_of_by_all_waiting_threads() {
     let (_dir, path) = place();
     let env = Env::open(&path).unwrap();
     let seen = put(&env, 0);

@@ -374,12 +374,16 @@ fn descriptors_on(path: &Path) -> Vec<i32> {
 /// same free pages.
 #[test]
 #[cfg(target_os = "linux")]
-fn who_lost_the_descriptors_harms_nobody() {
+fn a_process_that_lost_its_descriptors_harms_no_other() {
     const CHILD: &str = "HUON_TEST_LOSES_DESCRIPTORS";
     // In a process of its own: another test may be given the number that was closed.
     if std::env::var_os(CHILD).is_none() {
         let place = place();
-        return child("bad_input::who_lost_the_descriptors_harms_nobody", CHILD, &place.path);
+        return child(
+            "bad_input::a_process_that_lost_its_descriptors_harms_no_other",
+            CHILD,
+            &place.path,
+        );
     }
     let early_or_late = ["the heir is there before", "the heir comes after"];
     let cases = [Durability::Durable, Durability::Lazy]

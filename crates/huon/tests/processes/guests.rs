@@ -14,8 +14,8 @@ fn guests_are_there(test: &str) -> bool {
 }
 
 #[test]
-fn who_may_not_write_reads_beside_the_owner() {
-    const TEST: &str = "guests::who_may_not_write_reads_beside_the_owner";
+fn a_process_that_may_not_write_reads_beside_the_owner() {
+    const TEST: &str = "guests::a_process_that_may_not_write_reads_beside_the_owner";
     if act() || !users_can_be_changed(TEST) || !guests_are_there(TEST) {
         return;
     }
@@ -57,8 +57,8 @@ fn who_may_not_write_reads_beside_the_owner() {
 }
 
 #[test]
-fn who_may_not_write_and_comes_first_keeps_nobody_out() {
-    const TEST: &str = "guests::who_may_not_write_and_comes_first_keeps_nobody_out";
+fn a_first_process_that_may_not_write_keeps_no_other_out() {
+    const TEST: &str = "guests::a_first_process_that_may_not_write_keeps_no_other_out";
     if act() || !users_can_be_changed(TEST) || !guests_are_there(TEST) {
         return;
     }

@@ -8,8 +8,8 @@ use crate::actors::{Actor, OTHER, OWNER, Place, access, act, get, give, names, p
 use huon::{Env, Error};
 
 #[test]
-fn who_looks_as_root_leaves_the_owner_in() {
-    const TEST: &str = "lock_file::who_looks_as_root_leaves_the_owner_in";
+fn root_as_a_reader_leaves_the_owner_in() {
+    const TEST: &str = "lock_file::root_as_a_reader_leaves_the_owner_in";
     if act() || !crate::actors::users_can_be_changed(TEST) {
         return;
     }
@@ -35,8 +35,8 @@ fn who_looks_as_root_leaves_the_owner_in() {
 
 /// A lock file of another user's, with the data file's mode, may be none of the owner's.
 #[test]
-fn who_looks_and_owns_nothing_makes_no_file() {
-    const TEST: &str = "lock_file::who_looks_and_owns_nothing_makes_no_file";
+fn a_reader_that_owns_nothing_makes_no_file() {
+    const TEST: &str = "lock_file::a_reader_that_owns_nothing_makes_no_file";
     if act() || !crate::actors::users_can_be_changed(TEST) {
         return;
     }

@@ -93,12 +93,12 @@ struct Child {
 }
 
 impl Child {
-    /// `nobody`: as a user that owns nothing here, where that is possible.
-    fn start(test: &str, part: &str, path: &Path, nobody: bool) -> Child {
+    /// `other_user`: as a user that owns nothing here, where that is possible.
+    fn start(test: &str, part: &str, path: &Path, other_user: bool) -> Child {
         let mut command = Command::new(std::env::current_exe().unwrap());
         command.args([test, "--exact", "--nocapture"]).env(PART, part).env(PATH, path);
         command.stdin(Stdio::piped()).stdout(Stdio::piped());
-        if nobody && is_root() {
+        if other_user && is_root() {
             command.uid(65534).gid(65534);
         }
         let mut process = command.spawn().unwrap();
@@ -202,10 +202,10 @@ fn readers_without_a_lock_file_share_with_readers_only() {
     }
 }
 
-const TEST_BESIDE: &str = "modes::who_cannot_use_the_lock_file_never_reads_beside_a_writer";
+const TEST_BESIDE: &str = "modes::a_process_without_the_lock_file_never_reads_beside_a_writer";
 
 #[test]
-fn who_cannot_use_the_lock_file_never_reads_beside_a_writer() {
+fn a_process_without_the_lock_file_never_reads_beside_a_writer() {
     if is_child() {
         return;
     }
@@ -226,10 +226,10 @@ fn who_cannot_use_the_lock_file_never_reads_beside_a_writer() {
     alone.end();
 }
 
-const TEST_DELETE: &str = "modes::files_go_when_nobody_has_them_open";
+const TEST_DELETE: &str = "modes::files_go_when_no_process_has_them_open";
 
 #[test]
-fn files_go_when_nobody_has_them_open() {
+fn files_go_when_no_process_has_them_open() {
     if is_child() {
         return;
     }
@@ -291,9 +291,9 @@ fn what_is_no_environment_is_not_deleted() {
     std::os::unix::fs::symlink(&place.path, &link).unwrap();
     assert!(matches!(Env::delete(&link), Err(Error::NotADatabase(_))));
     // A lock file that is none.
-    std::fs::write(&place.lock, "somebody's diary").unwrap();
+    std::fs::write(&place.lock, "a private diary").unwrap();
     assert!(matches!(Env::delete(&place.path), Err(Error::NotADatabase(_))));
-    assert_eq!(std::fs::read(&place.lock).unwrap(), b"somebody's diary");
+    assert_eq!(std::fs::read(&place.lock).unwrap(), b"a private diary");
     std::fs::remove_file(&place.lock).unwrap();
     // A newer format may lock in another way.
     let mut bytes = std::fs::read(&place.path).unwrap();
@@ -309,7 +309,7 @@ fn what_is_no_environment_is_not_deleted() {
 }
 
 #[test]
-fn who_opens_while_it_is_deleted_has_a_file_with_a_name() {
+fn a_process_that_opens_during_a_delete_has_a_file_with_a_name() {
     let place = Place::made();
     let done = Arc::new(AtomicBool::new(false));
     let deletes = std::thread::spawn({

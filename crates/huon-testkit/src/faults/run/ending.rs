@@ -85,7 +85,7 @@ impl Run<'_> {
         self.unpark();
         self.guest_readers.clear();
         (self.env, self.other, self.guest) = (None, None, None);
-        if how == Crash::PowerCut {
+        if how == Crash::PowerLoss {
             self.newest = self.kept.clone();
         }
     }
@@ -103,10 +103,10 @@ impl Run<'_> {
             };
             self.judge_cut(&env, &allowed, &format!("killed {when}"));
         }
-        if let Some(opened) = self.ground.after_power_cut(&self.options)
-            && let Some(env) = self.opened(opened, &format!("power cut {when}"))
+        if let Some(opened) = self.ground.after_power_loss(&self.options)
+            && let Some(env) = self.opened(opened, &format!("power loss {when}"))
         {
-            self.judge_cut(&env, &self.kept, &format!("power cut {when}"));
+            self.judge_cut(&env, &self.kept, &format!("power loss {when}"));
         }
     }
 

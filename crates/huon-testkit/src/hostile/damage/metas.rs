@@ -34,8 +34,8 @@ impl Damages<'_> {
             for field in sweep {
                 self.set("sweep", field, &pages.to_le_bytes(), Anything);
             }
-            self.set("frontier", meta::USED, &pages.to_le_bytes(), Found);
-            self.edit("frontier and geometry", Found, |file| {
+            self.set("high-water mark", meta::USED, &pages.to_le_bytes(), Found);
+            self.edit("high-water mark and geometry", Found, |file| {
                 file.put(meta::UPPER, &u32::MAX.to_le_bytes());
                 file.set(meta::USED, &pages.max(1).to_le_bytes());
                 if pages == used {

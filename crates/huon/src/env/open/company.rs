@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use super::{Ground, Opened, become_one_of, finish, make_store};
+use super::{OpenFiles, Opened, become_one_of, finish, make_store};
 use crate::env::options::Options;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
@@ -79,13 +79,13 @@ pub(super) enum Deserted {
 /// client would start from what it says: then clients can join the guest (R6). Otherwise it needs
 /// an image of its own (R7).
 pub(super) fn open_deserted(
-    ground: Ground,
+    files: OpenFiles,
     board: Arc<Board>,
     options: &Options,
 ) -> Result<Deserted> {
-    let storage = &*ground.storage;
+    let storage = &*files.storage;
     if !become_one_of(storage, false)? {
-        return Ok(Deserted::Unreliable(ground.storage));
+        return Ok(Deserted::Unreliable(files.storage));
     }
     let metas = recovery::known_metas(storage)?;
     let newest = recovery::newest(&metas)?.clone();
@@ -93,9 +93,9 @@ pub(super) fn open_deserted(
     let left = recovery::left_by_others(&board, storage, &newest.uuid, clean)?;
     let guest = Guest::enter(board.clone())?;
     let clients = Arc::new(Clients::of_guest(board.clone()));
-    let store = make_store(ground.storage, clients.clone(), Some(guest), &newest, options)?;
+    let store = make_store(files.storage, clients.clone(), Some(guest), &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
-    // What is sealed and not published yet is whole, so what is published below it is, too.
+    // A sealed snapshot that is not published yet is whole, so published ones below are, too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
     }
@@ -106,12 +106,12 @@ pub(super) fn open_deserted(
 
 /// A client, or a guest, that finds others.
 pub(super) fn join(
-    ground: Ground,
+    files: OpenFiles,
     board: Arc<Board>,
     gate: &Gate,
     options: &Options,
 ) -> Result<Opened> {
-    let (clients, guest) = if ground.is_guest() {
+    let (clients, guest) = if files.is_guest() {
         (Clients::of_guest(board.clone()), Some(Guest::enter(board.clone())?))
     } else {
         (Clients::new(board.clone()), None)
@@ -136,7 +136,7 @@ pub(super) fn join(
                 Error::corrupt_file("the lock file's image of the published snapshot is damaged")
             }
         })?;
-        make_store(ground.storage, clients.clone(), guest, &meta, options)
+        make_store(files.storage, clients.clone(), guest, &meta, options)
     })();
     let opened = joined.and_then(|store| finish(store, clients.clone(), Recovery::Clean, options));
     opened.inspect_err(|_| clients.leave(gate))

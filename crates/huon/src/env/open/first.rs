@@ -5,11 +5,11 @@ use std::sync::Arc;
 use twox_hash::XxHash3_64;
 
 use super::create::format_file;
-use super::{Ground, Opened, become_one_of, finish, make_store};
+use super::{OpenFiles, Opened, become_one_of, finish, make_store};
 use crate::env::options::Options;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::{Board, BoardIdentity, Clients, Gate, Sound, Start, Written};
+use crate::lock::{Board, BoardIdentity, Clients, Gate, Sound, Start, WrittenAfterClose};
 use crate::page::META_BYTES;
 use crate::store::Store;
 use crate::txn::Core;
@@ -22,12 +22,12 @@ const JUMP_MAX: u64 = 1 << 24;
 
 /// The first client chooses the snapshot that all start from.
 pub(super) fn open_first(
-    ground: Ground,
+    files: OpenFiles,
     board: Arc<Board>,
     gate: &Gate,
     options: &Options,
 ) -> Result<Opened> {
-    let (storage, private) = (&*ground.storage, ground.private);
+    let (storage, private) = (&*files.storage, files.private);
     if board.is_poisoned() || !board.same_boot() {
         storage.forget_cache();
     }
@@ -41,10 +41,10 @@ pub(super) fn open_first(
     let closed = board.closed_cleanly(modified);
     let left = recovery::left_by_others(&board, storage, &newest.uuid, closed.is_some())?;
     let issued = match closed {
-        Some(Written(false)) => board.issued(),
+        Some(WrittenAfterClose(false)) => board.issued(),
         // P7: the lock file may have been put back, and not know of ids under which pages were
         // written since. A jump leaves them alone.
-        Some(Written(true)) => board.issued().saturating_add(jump(modified)),
+        Some(WrittenAfterClose(true)) => board.issued().saturating_add(jump(modified)),
         None if board.same_boot() => board.issued(),
         None => 0,
     };
@@ -54,7 +54,7 @@ pub(super) fn open_first(
     let clients = Arc::new(Clients::new(board.clone()));
     clients.join(gate)?;
     reach(Point::OpenAlone);
-    let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
+    let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     reach(Point::OpenChosen);
     // Where no id was ever given out, no page bears one.
@@ -117,16 +117,16 @@ fn initialise(
 
 /// A client that cannot write, of a file that no client writes: the lock file is its own memory.
 pub(super) fn open_private(
-    ground: Ground,
+    files: OpenFiles,
     board: Arc<Board>,
     gate: &Gate,
     options: &Options,
 ) -> Result<Opened> {
-    let metas = recovery::known_metas(&*ground.storage)?;
+    let metas = recovery::known_metas(&*files.storage)?;
     let newest = recovery::newest(&metas)?.clone();
     let clients = Arc::new(Clients::new(board));
     clients.join(gate)?;
-    let store = make_store(ground.storage, clients.clone(), None, &newest, options)?;
+    let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recovery::choose(&store, &metas, none, false, options.meta_slot)?;
     initialise(&store, gate, &chosen, 0, Sound::Not)?;

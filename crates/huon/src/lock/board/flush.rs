@@ -1,8 +1,8 @@
 //! The board's part in flushing: what is in flight, how it is flushed, and waking the committers
 //! (P4, P9).
 
-use super::bell::marks_of;
-use super::{Board, Durable, Mark, Plan, damaged};
+use super::events::marks_of;
+use super::{Board, Durable, FlushPlan, Mark, damaged};
 use crate::error::Result;
 use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
@@ -14,7 +14,7 @@ impl Board {
     /// Cleans up after the flusher before, dead or failed; call it first under the flusher lock.
     /// `Some`: its candidate's meta may be in its slot already, so the same flush is to be done
     /// again (P4).
-    pub(crate) fn unfinished_flush(&self) -> Result<Option<Plan>> {
+    pub(crate) fn unfinished_flush(&self) -> Result<Option<FlushPlan>> {
         let candidate = self.in_flight();
         if candidate.is_none() {
             return Ok(None);
@@ -27,7 +27,7 @@ impl Board {
         }
         // It ended except for the last store, or never had a plan.
         self.store(IN_FLIGHT, 0);
-        self.ring(Wake::All);
+        self.notify(Wake::All);
         Ok(None)
     }
 
@@ -43,7 +43,7 @@ impl Board {
     }
 
     /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
-    fn check_plan(&self, plan: &Plan) -> Result<()> {
+    fn check_plan(&self, plan: &FlushPlan) -> Result<()> {
         let durable = self.durable_info();
         let apart = durable.is_some_and(|d| d.meta_slot != plan.meta_slot && d.mark < plan.mark);
         if plan.mark != self.in_flight() {
@@ -85,7 +85,7 @@ impl Board {
     }
 
     /// Stores how the candidate in flight will be flushed; before its meta is written (P4).
-    pub(crate) fn set_candidate_plan(&self, plan: &Plan) -> Result<()> {
+    pub(crate) fn set_candidate_plan(&self, plan: &FlushPlan) -> Result<()> {
         self.check_plan(plan)?;
         self.store(PLAN_MARK, 0);
         fence(Ordering::Release);
@@ -99,12 +99,12 @@ impl Board {
 
     /// Notes that the candidate's pages are on the disk and its meta is in its slot: only a flush
     /// is missing, which the next flusher makes. Until then it stays in flight, and protected.
-    pub(crate) fn postpone_meta_flush(&self, plan: &Plan) -> Result<()> {
+    pub(crate) fn postpone_meta_flush(&self, plan: &FlushPlan) -> Result<()> {
         self.check_plan(plan)?;
         assert!(plan.two_flush, "P4: a one-flush meta has nothing without its flush");
-        self.store(PLAN_HOW, Plan { meta_written: true, ..*plan }.how());
+        self.store(PLAN_HOW, FlushPlan { meta_written: true, ..*plan }.how());
         reach(Point::FlushPostponed);
-        self.ring(Wake::All);
+        self.notify(Wake::All);
         Ok(())
     }
 
@@ -114,13 +114,13 @@ impl Board {
     }
 
     /// The plan of the candidate in flight, if it has one.
-    pub(crate) fn candidate_plan(&self) -> Option<Plan> {
+    pub(crate) fn candidate_plan(&self) -> Option<FlushPlan> {
         let mark = Mark(self.load(PLAN_MARK));
         if mark.is_none() || mark != self.in_flight() {
             return None;
         }
         let how = self.load(PLAN_HOW);
-        Some(Plan {
+        Some(FlushPlan {
             mark,
             meta_slot: u8::try_from(how >> 2).unwrap_or(u8::MAX),
             two_flush: how & 1 != 0,
@@ -146,7 +146,7 @@ impl Board {
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
         if planted::is(Bug::PublishedFirst) {
             self.store(DURABLE, done.mark.0);
-            self.ring(Wake::All);
+            self.notify(Wake::All);
         }
         self.publish(done.mark);
         reach(Point::FlushPublished);
@@ -156,7 +156,7 @@ impl Board {
         reach(Point::FlightEnded);
         // They commit again while the next flusher comes, and so many of them share its flush: that
         // was measured to be better than the other way round.
-        self.ring(Wake::Marked(marks_of(before.txnid() + 1, done.mark.txnid())));
+        self.notify(Wake::Marked(marks_of(before.txnid() + 1, done.mark.txnid())));
         Ok(())
     }
 

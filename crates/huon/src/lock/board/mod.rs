@@ -33,13 +33,13 @@ use crate::os::word::{Ordering, Word, fence};
 use crate::os::{FirstWords, Identity, Shared, Way};
 use crate::planted::{self, Bug};
 
-mod bell;
+mod events;
 mod flush;
 mod images;
 mod open;
 
 #[cfg(all(test, not(any(loom, shuttle))))]
-pub(super) use bell::marks_of;
+pub(super) use events::marks_of;
 
 /// Names a sealed snapshot and the image that holds it, or nothing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
@@ -112,7 +112,7 @@ pub(crate) enum Sound {
 
 /// Whether the data file was written after the clean close that the lock file notes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Written(pub(crate) bool);
+pub(crate) struct WrittenAfterClose(pub(crate) bool);
 
 /// The durable snapshot and the meta that holds it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,7 +126,7 @@ pub(crate) struct Durable {
 
 /// How the candidate in flight is being flushed (P4): enough to write the same meta again.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Plan {
+pub(crate) struct FlushPlan {
     pub(crate) mark: Mark,
     pub(crate) meta_slot: u8,
     pub(crate) two_flush: bool,
@@ -137,7 +137,7 @@ pub(crate) struct Plan {
     pub(crate) ceiling: u64,
 }
 
-impl Plan {
+impl FlushPlan {
     /// Slot, kind and stage in one word, so that they change together.
     fn how(&self) -> u64 {
         u64::from(self.meta_slot) << 2
@@ -225,7 +225,7 @@ impl Board {
         if theirs && !planted::is(Bug::LockKind) {
             Err(Error::NotADatabase(
                 "the lock file is of clients that lock in another way (P6); move it away when \
-             nobody has the environment open"
+             no process has the environment open"
                     .into(),
             ))
         } else {

@@ -1,7 +1,7 @@
 //! How the first client initialises the board, how others recognise it, and how a clean close is
 //! noted.
 
-use super::{Board, BoardIdentity, Flag, Mark, Sound, Start, Written};
+use super::{Board, BoardIdentity, Flag, Mark, Sound, Start, WrittenAfterClose};
 use crate::error::Result;
 use crate::lock::gate::Gate;
 use crate::lock::layout::*;
@@ -142,11 +142,11 @@ impl Board {
     /// Whether a clean close is noted, and whether the data file, which was `modified` last, was
     /// written since. The note is not believed then after another boot; in this one it may be of a
     /// lock file that was put back, which does not know all ids that were given out.
-    pub(crate) fn closed_cleanly(&self, modified: u64) -> Option<Written> {
+    pub(crate) fn closed_cleanly(&self, modified: u64) -> Option<WrittenAfterClose> {
         let unwritten = self.load(CLOSED_AT) == modified || planted::is(Bug::CleanTimeUnchecked);
         let counts = self.same_boot() || self.flag(Flag::FlushedClose) && unwritten;
         let closed = self.flag(Flag::CleanClose) && counts && !self.is_poisoned();
-        closed.then_some(Written(!unwritten))
+        closed.then_some(WrittenAfterClose(!unwritten))
     }
 
     /// P7: before an id is given out, what the lock file notes on the disk of the last close is
@@ -163,7 +163,7 @@ impl Board {
     /// Notes that a flush failed, and wakes all clients that wait for one.
     pub(crate) fn poison(&self) {
         self.set_flag(Flag::Poisoned, true);
-        self.ring(Wake::All);
+        self.notify(Wake::All);
     }
 
     pub(crate) fn is_poisoned(&self) -> bool {

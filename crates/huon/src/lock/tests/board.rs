@@ -174,7 +174,7 @@ fn a_flush_hands_over() {
     assert_eq!(a.board.nominate().unwrap(), None, "nothing to flush");
     a.board.add_written(100);
     let second = a.seal(2);
-    let before = a.board.bell();
+    let before = a.board.events();
     assert_eq!(a.board.nominate().unwrap(), Some(second));
     a.board.add_written(30);
     assert_eq!((a.board.in_flight(), a.board.candidate_plan()), (second, None));
@@ -187,7 +187,7 @@ fn a_flush_hands_over() {
     assert_eq!((a.board.published(), a.board.durable()), (second, second));
     assert!(a.board.in_flight().is_none() && a.board.candidate_plan().is_none());
     assert_eq!(a.board.written_since_durable(), 30);
-    assert_ne!(a.board.bell(), before);
+    assert_ne!(a.board.events(), before);
     assert_eq!(a.board.unfinished_flush().unwrap(), None);
     a.seal(3);
     a.flush(2);
@@ -281,12 +281,12 @@ fn a_dead_flush_is_finished() {
 pub(super) fn wait_durable(board: &Board, txnid: u64, timeout: Duration) -> bool {
     let start = std::time::Instant::now();
     loop {
-        let seen = board.bell();
+        let seen = board.events();
         let durable = board.durable().txnid() >= txnid;
         if durable || board.is_poisoned() || start.elapsed() >= timeout {
             return durable;
         }
-        board.wait_bell(seen, timeout - start.elapsed().min(timeout), Some(txnid));
+        board.wait_events(seen, timeout - start.elapsed().min(timeout), Some(txnid));
     }
 }
 
@@ -380,7 +380,7 @@ fn reuse_under_readers(seats: Vec<Seat>) {
 fn pages_are_not_reused_under_readers() {
     let file = MemoryFile::new(BOOT);
     reuse_under_readers((0..4).map(|_| Seat::memory(&file).0).collect());
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     reuse_under_readers((0..3).map(|_| Seat::real(&scratch.join("lock"))).collect());
 }
 

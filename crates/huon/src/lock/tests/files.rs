@@ -3,11 +3,11 @@ use crate::error::Error;
 use crate::os::testing::process::{
     block_bytes, close, limit_addresses, limit_files, mode_of, symlink, without_streams,
 };
-use crate::os::testing::{Scratch, in_both_ways, in_child};
+use crate::os::testing::{ScratchDir, in_both_ways, in_child};
 
 #[test]
 fn a_lock_file_is_made_or_not() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     assert!(RealShared::open(&path, None).unwrap().is_none());
     let made = RealShared::open(&path, Some(&Beside::of_mode(0o640, 0))).unwrap().unwrap();
@@ -21,7 +21,7 @@ fn a_lock_file_is_made_or_not() {
 
 #[test]
 fn what_is_no_file_is_refused() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let refused = |name: &str| match RealShared::open(
         &scratch.join(name),
         Some(&Beside::of_mode(0o600, 0)),
@@ -49,7 +49,7 @@ fn what_is_no_file_is_refused() {
 
 #[test]
 fn growth_is_real_and_seen_by_others() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     let a = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
     let b = RealShared::open(&path, None).unwrap().unwrap();
@@ -70,7 +70,7 @@ fn growth_is_real_and_seen_by_others() {
 #[test]
 fn growth_without_room_is_an_error() {
     in_child(concat!(module_path!(), "::growth_without_room_is_an_error"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let a = RealShared::open(&path, Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
         a.grow(1000).unwrap();
@@ -86,7 +86,7 @@ fn growth_without_room_is_an_error() {
 fn a_small_address_space_is_enough() {
     in_child(concat!(module_path!(), "::a_small_address_space_is_enough"), || {
         limit_addresses(200 << 20);
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let a = Seat::real(&scratch.join("lock"));
         assert_eq!(a.read().1, 1);
     });
@@ -97,7 +97,7 @@ fn bytes_and_gate_exclude_descriptors_and_threads() {
     in_both_ways(
         concat!(module_path!(), "::bytes_and_gate_exclude_descriptors_and_threads"),
         || {
-            let scratch = Scratch::new();
+            let scratch = ScratchDir::new();
             let path = scratch.join("lock");
             let open = || -> Arc<dyn Shared> {
                 Arc::new(
@@ -134,7 +134,7 @@ fn bytes_and_gate_exclude_descriptors_and_threads() {
 #[test]
 fn clients_that_lock_in_another_way_are_refused() {
     for ways in [[Way::Bytes, Way::Files], [Way::Files, Way::Bytes]] {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let [shared, other] = ways.map(|way| -> Arc<dyn Shared> {
             Arc::new(
@@ -166,7 +166,7 @@ fn clients_that_lock_in_another_way_are_refused() {
 #[test]
 fn a_closed_file_of_a_client_is_noticed() {
     in_child(concat!(module_path!(), "::a_closed_file_of_a_client_is_noticed"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let shared =
             RealShared::open_by(&path, Some(&Beside::of_mode(0o600, 0)), |_| Ok(Way::Files));
@@ -192,7 +192,7 @@ fn a_closed_file_of_a_client_is_noticed() {
 /// P6: the files of clients stay, are taken again, and are of this client while it lives.
 #[test]
 fn clients_have_files_where_bytes_cannot_be_locked() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     let open = || -> Arc<dyn Shared> {
         let shared =
@@ -223,7 +223,7 @@ fn clients_have_files_where_bytes_cannot_be_locked() {
 #[test]
 fn a_closed_descriptor_is_noticed() {
     in_both_ways(concat!(module_path!(), "::a_closed_descriptor_is_noticed"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let a = Seat::real(&scratch.join("lock"));
         let gate = a.gate();
         close(3..100);
@@ -252,7 +252,7 @@ fn a_closed_descriptor_is_noticed() {
 #[test]
 fn no_descriptor_is_that_of_a_standard_stream() {
     in_both_ways(concat!(module_path!(), "::no_descriptor_is_that_of_a_standard_stream"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let ((_seats, alive), open) = without_streams(|| {
             let seats = [Seat::real(&scratch.join("lock")), Seat::real(&scratch.join("lock"))];
             let alive = seats[0].clients.is_alive(seats[1].clients.me());

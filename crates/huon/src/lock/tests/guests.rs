@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 
 use super::*;
 use crate::os::locks::{self, Hold};
-use crate::os::testing::Scratch;
+use crate::os::testing::ScratchDir;
 
 fn visit(path: &Path) -> Arc<dyn Shared> {
     Arc::new(RealShared::visit(path).unwrap().expect("a lock file that can be visited"))
@@ -18,7 +18,7 @@ fn pins(seat: &Seat, newest: u64) -> (Vec<u64>, Vec<std::ops::RangeInclusive<u64
 }
 
 fn skips() -> bool {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let seat = Seat::real(&scratch.join("lock"));
     let skips = seat.shared.way() != Way::Bytes;
     if skips {
@@ -33,7 +33,7 @@ fn pins_of_several_guests_are_found() {
     if skips() {
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let seat = Seat::real(&scratch.join("lock"));
     let (a, b, c) =
         (visit(&scratch.join("lock")), visit(&scratch.join("lock")), visit(&scratch.join("lock")));
@@ -60,7 +60,7 @@ fn long_locks_pin_all_that_they_cover() {
     if skips() {
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     let seat = Seat::real(&path);
     let a = visit(&path);
@@ -84,7 +84,7 @@ fn a_scan_of_very_many_ends() {
     if skips() {
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let seat = Seat::real(&scratch.join("lock"));
     let a = visit(&scratch.join("lock"));
     (1..=200).for_each(|n| a.pin(n * 10).unwrap());
@@ -98,11 +98,11 @@ fn a_scan_of_very_many_ends() {
 
 /// R9: a process that may only read keeps no dead client alive.
 #[test]
-fn a_lock_to_read_keeps_nobody_alive() {
+fn a_lock_to_read_keeps_no_client_alive() {
     if skips() {
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     let (dead, heir) = (Seat::real(&path), Seat::real(&path));
     dead.writer.acquire(NOW).unwrap();
@@ -125,7 +125,7 @@ fn a_lock_to_read_keeps_nobody_alive() {
 /// R11: where no lock on a byte is seen there are no guests.
 #[test]
 fn there_are_no_guests_where_files_are_locked() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("lock");
     let _seat = Seat::real(&path);
     assert!(RealShared::visit_by(&path, |_| Ok(Way::Files)).unwrap().is_none());

@@ -110,9 +110,9 @@ impl Seat {
         mark
     }
 
-    fn plan(&self, mark: Mark, meta_slot: u8) -> Plan {
+    fn plan(&self, mark: Mark, meta_slot: u8) -> FlushPlan {
         let predecessor = self.board.durable().txnid();
-        Plan {
+        FlushPlan {
             mark,
             meta_slot,
             two_flush: true,
@@ -150,7 +150,7 @@ fn protected(board: &Board, slots: &Slots) -> Vec<u64> {
     all
 }
 
-fn done(plan: &Plan) -> Durable {
-    let Plan { mark, meta_slot, ceiling, .. } = *plan;
+fn done(plan: &FlushPlan) -> Durable {
+    let FlushPlan { mark, meta_slot, ceiling, .. } = *plan;
     Durable { mark, meta_slot, checksum: mark.txnid() * 7, ceiling }
 }

@@ -4,7 +4,7 @@
 use super::*;
 use crate::error::Error;
 use crate::os::testing::process::{Child, fork_and, fork_until};
-use crate::os::testing::{Scratch, in_all_ways, in_both_ways};
+use crate::os::testing::{ScratchDir, in_all_ways, in_both_ways};
 use std::time::Instant;
 
 fn sleep_for_ever() -> ! {
@@ -26,7 +26,7 @@ fn sleeper(path: &Path, body: impl FnOnce(&Seat)) -> Child {
 #[test]
 fn a_killed_holder_is_succeeded_at_once() {
     in_both_ways(concat!(module_path!(), "::a_killed_holder_is_succeeded_at_once"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
         let child = sleeper(&path, |seat| {
@@ -56,7 +56,7 @@ fn a_killed_holder_is_succeeded_at_once() {
 #[test]
 fn a_waiting_process_notices_a_death() {
     in_both_ways(concat!(module_path!(), "::a_waiting_process_notices_a_death"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let holder = sleeper(&path, |seat| {
             seat.writer.acquire(NOW).unwrap();
@@ -77,7 +77,7 @@ fn a_waiting_process_notices_a_death() {
 #[test]
 fn a_forked_child_is_refused_and_harmless() {
     in_both_ways(concat!(module_path!(), "::a_forked_child_is_refused_and_harmless"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let parent = Seat::real(&path);
         let other = Seat::real(&path);
@@ -139,7 +139,7 @@ fn a_forked_child_is_refused_and_harmless() {
 #[test]
 fn ten_thousand_killed_readers_leave_no_slots() {
     in_both_ways(concat!(module_path!(), "::ten_thousand_killed_readers_leave_no_slots"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
         a.board.publish(a.seal(2));
@@ -164,7 +164,7 @@ fn ten_thousand_killed_readers_leave_no_slots() {
 #[test]
 fn turns_survive_kills() {
     in_both_ways(concat!(module_path!(), "::turns_survive_kills"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
         // Words that nothing else uses.
@@ -209,7 +209,7 @@ fn turns_survive_kills() {
 #[test]
 fn durability_is_heard_in_other_processes() {
     in_all_ways(concat!(module_path!(), "::durability_is_heard_in_other_processes"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let a = Seat::real(&path);
         let waiter = fork_until(|done| {

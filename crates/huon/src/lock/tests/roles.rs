@@ -1,6 +1,6 @@
 use super::*;
 use crate::error::Error;
-use crate::os::testing::Scratch;
+use crate::os::testing::ScratchDir;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Instant;
 
@@ -46,7 +46,7 @@ fn a_time_out_names_the_holder() {
 }
 
 #[test]
-fn way_is_given_to_who_sleeps_and_to_nobody_else() {
+fn the_lock_is_left_to_sleeping_clients_only() {
     let file = MemoryFile::new(BOOT);
     let (a, _) = Seat::memory(&file);
     let (b, _) = Seat::memory(&file);
@@ -120,8 +120,8 @@ fn exclusion(seats: Vec<Seat>) {
             threads.push(std::thread::spawn(move || {
                 let mut turns = 0;
                 while turns < 150 {
-                    let patience = if thread == 0 { Duration::from_micros(20) } else { LONG };
-                    match writer.acquire(patience) {
+                    let timeout = if thread == 0 { Duration::from_micros(20) } else { LONG };
+                    match writer.acquire(timeout) {
                         Ok(acquired) => assert!(!acquired.took_over_from_dead),
                         Err(Error::Busy(_)) if thread == 0 => continue,
                         Err(e) => panic!("{e}"),
@@ -146,13 +146,13 @@ fn exclusion(seats: Vec<Seat>) {
 fn one_writer_at_a_time() {
     let file = MemoryFile::new(BOOT);
     exclusion((0..2).map(|_| Seat::memory(&file).0).collect());
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     exclusion((0..2).map(|_| Seat::real(&scratch.join("lock"))).collect());
 }
 
 #[test]
 fn a_busy_client_gives_way() {
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     let greedy = Seat::real(&scratch.join("lock"));
     let patient = Seat::real(&scratch.join("lock"));
     let end = Arc::new(AtomicU64::new(0));
@@ -185,10 +185,10 @@ fn a_released_flusher_rings() {
     let (a, _) = Seat::memory(&file);
     let (b, _) = Seat::memory(&file);
     a.flusher.acquire(NOW).unwrap();
-    let seen = b.board.bell();
+    let seen = b.board.events();
     assert!(b.flusher.try_acquire().unwrap().is_none());
     let waiting = std::thread::spawn(move || {
-        b.board.wait_bell(seen, LONG, None);
+        b.board.wait_events(seen, LONG, None);
         b.flusher.try_acquire().unwrap()
     });
     std::thread::sleep(SOON);
@@ -198,8 +198,8 @@ fn a_released_flusher_rings() {
 
 /// A wake reaches the sleepers that have its mark, and of them only the first if it is for one.
 #[test]
-fn a_wake_reaches_whom_it_means() {
-    let scratch = Scratch::new();
+fn a_wake_reaches_the_clients_it_is_for() {
+    let scratch = ScratchDir::new();
     let real =
         RealShared::open(&scratch.join("lock"), Some(&Beside::of_mode(0o600, 0))).unwrap().unwrap();
     real.grow(1).unwrap();
@@ -221,20 +221,20 @@ fn a_wake_reaches_whom_it_means() {
             }
             awake
         };
-        for (who, meant) in [
+        for (which, meant) in [
             (Wake::Marked(0b1000), [false, false, false, false, false]),
             (Wake::First(0b110), [false, true, false, false, false]),
             (Wake::Marked(0b101), [true, true, true, false, true]),
             (Wake::All, [true; 5]),
         ] {
-            shared.wake(0, who);
+            shared.wake(0, which);
             let woken = Instant::now();
             while look() != meant && woken.elapsed() < LONG {
                 std::thread::sleep(Duration::from_millis(1));
             }
             // No other sleeper wakes, either.
             std::thread::sleep(SOON);
-            assert_eq!(look(), meant, "{who:?}");
+            assert_eq!(look(), meant, "{which:?}");
         }
     }
 }

@@ -41,7 +41,7 @@ fn slots_are_used_again() {
 
 #[test]
 fn the_table_grows_and_others_see_it() {
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     let file = MemoryFile::new(BOOT);
     let pairs = [
         (Seat::memory(&file).0, Seat::memory(&file).0),
@@ -110,7 +110,7 @@ fn the_dead_are_cleared_only_under_the_gate() {
 }
 
 #[test]
-fn who_leaves_takes_its_slots_along() {
+fn a_client_that_leaves_takes_its_slots_along() {
     let file = MemoryFile::new(BOOT);
     let (a, _) = Seat::memory(&file);
     let (b, _) = Seat::memory(&file);
@@ -206,7 +206,7 @@ fn threads_share_the_pool() {
 #[test]
 fn false_counts_of_slots_are_errors() {
     use word::Ordering::Relaxed;
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     for false_count in [u64::from(layout::SLOTS_FIRST) + 1, 1 << 32, u64::MAX] {
         let seats = [Seat::memory(&MemoryFile::new(BOOT)).0, Seat::real(&scratch.join("lock"))];
         for a in seats {
@@ -230,7 +230,7 @@ fn false_counts_of_slots_are_errors() {
 /// them.
 #[test]
 fn the_file_grows_with_its_clients() {
-    let scratch = crate::os::testing::Scratch::new();
+    let scratch = crate::os::testing::ScratchDir::new();
     let memory = MemoryFile::new(BOOT);
     for real in [false, true] {
         let path = scratch.join("lock");

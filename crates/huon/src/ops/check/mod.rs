@@ -1,7 +1,7 @@
 //! Check: is every page of a snapshot what it should be, and in exactly one place?
 //!
-//! K1. Every page from the first data page to the frontier is reachable from a table, listed once
-//!     as free, or part of the free-space list itself (F1 of the free space).
+//! K1. Every page from the first data page to the high-water mark is reachable from a table, listed
+//!     once as free, or part of the free-space list itself (F1 of the free space).
 //! K2. A problem never ends the check: what can still be reached is still looked at.
 //! K3. Nothing is younger than what points to it, and nothing is younger than the snapshot.
 //!

@@ -4,7 +4,7 @@ use super::Check;
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::Result;
 use crate::page::{Chunk, Item, Ptr, Txnid};
-use crate::store::space::Ground;
+use crate::store::space::Backend;
 use crate::store::space::Protected;
 
 impl Check<'_, '_> {
@@ -57,7 +57,8 @@ impl Check<'_, '_> {
     ) -> Reserved<()> {
         if item.is_chain() {
             if item.freed > self.snapshot.0 {
-                self.report.add(Some(item.pgno), None, || "a chain has no owner yet".to_string());
+                let waits = || "the entries wait for a snapshot that was not made yet".to_string();
+                self.report.add(Some(item.pgno), None, waits);
             }
             return walk.chains.try_push((item.ptr(), above));
         }

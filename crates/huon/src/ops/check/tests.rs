@@ -5,7 +5,7 @@ use crate::ops::copy::CopyOptions;
 use crate::ops::records::RecordVisitor;
 use crate::ops::stat::TableStat;
 use crate::page::{BranchMut, BytesOrder, CommitKind, Item, Kind, META_BYTES, Pgno, Seal, Tree};
-use crate::page::{HEADER_BYTES, Leaf, PayloadKind, RunRef, header};
+use crate::page::{HEADER_BYTES, PayloadKind, RunRef, SlottedLeaf, header};
 use crate::sim::SimDisk;
 use crate::testing::Random;
 use crate::txn::commit::Durability;
@@ -144,7 +144,7 @@ impl Image {
             if !whole || header::kind(page) != Some(Kind::Leaf) {
                 continue;
             }
-            let leaf = Leaf::view(page, header::count(page)).unwrap();
+            let leaf = SlottedLeaf::view(page, header::count(page)).unwrap();
             let cells = (0..leaf.count()).map(|i| leaf.cell(i).unwrap());
             let refs = cells.filter(|cell| cell.kind == PayloadKind::Run);
             runs.extend(refs.map(|cell| (pgno, RunRef::decode(cell.payload).unwrap())));

@@ -4,19 +4,17 @@ use super::{Check, TableReport};
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::ops::pinned::Verified;
+use crate::ops::tables::NamedTable;
 use crate::page::{
-    AnyLeaf, AnyOrder, Branch, Cell, CustomOrder, FixedLeaf, HEADER_BYTES, KeyOrder, Leaf,
-    LeafItems, OrderKind, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, header,
+    AnyLeaf, AnyOrder, Branch, Cell, CustomOrder, FixedLeaf, HEADER_BYTES, KeyOrder, LeafItems,
+    OrderKind, PayloadKind, Ptr, Reason, RunRef, SlottedLeaf, Tree, Txnid, header,
 };
 use crate::store::source::{PageSource, damaged};
-use crate::tree::values::{Held, Orders};
+use crate::tree::values::{KeyValues, Orders};
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
 use crate::txn::order::built_in;
 use std::cmp::Ordering;
-
-/// A named table: its name, its record, and the birth of the leaf that holds the record.
-type Record = (Vec<u8>, Tree, Txnid);
 
 /// Stands in for a comparator that is not known: the page is audited in all but its order.
 const UNKNOWN: AnyOrder<'static> = AnyOrder::Custom(CustomOrder(&rising));
@@ -44,7 +42,7 @@ impl Check<'_, '_> {
         name: &[u8],
         tree: &Tree,
         above: Txnid,
-        records: Option<&mut Vec<Record>>,
+        records: Option<&mut Vec<NamedTable>>,
     ) -> Result<()> {
         let core = self.core;
         // Functions with which the table is open here.
@@ -128,7 +126,7 @@ struct TableCheck<'c, 's, 'a, 't> {
     orders: Orders<'t>,
     report: TableReport,
     /// The main table: where the records of named ones go.
-    records: Option<&'t mut Vec<Record>>,
+    records: Option<&'t mut Vec<NamedTable>>,
     /// The tree of values that is walked.
     within: Option<Within>,
     /// Every page was read, so that the counts can be compared.
@@ -218,7 +216,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
             || (below(spot.lower, low, spot.level == 0) && below(high, spot.upper, false))
     }
 
-    fn leaf(&mut self, spot: &Spot<'_>, leaf: Leaf<'_>) -> Result<()> {
+    fn leaf(&mut self, spot: &Spot<'_>, leaf: SlottedLeaf<'_>) -> Result<()> {
         self.report.used_bytes += leaf.live_bytes() as u64;
         let audited = leaf.audit(self.order());
         self.keys(spot, AnyLeaf::Slotted(leaf), audited)?;
@@ -316,7 +314,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
 
     /// What the cell of a multimap's key holds.
     fn held(&mut self, spot: &Spot<'_>, cell: &Cell<'_>) -> Result<()> {
-        let held = match Held::of(self.tree, cell) {
+        let held = match KeyValues::of(self.tree, cell) {
             Ok(held) => held,
             Err(reason) => {
                 (self.complete, self.check.incomplete) = (false, true);
@@ -325,7 +323,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
         };
         self.report.entries = self.report.entries.saturating_add(held.count());
         match held {
-            Held::Few(set) => {
+            KeyValues::Few(set) => {
                 if let Err(reason) = set.audit(self.orders.values) {
                     self.flaw(spot.ptr, reason)?;
                 }
@@ -335,7 +333,7 @@ impl<'t> TableCheck<'_, '_, '_, 't> {
                 }
                 Ok(())
             }
-            Held::Tree(values) => self.values(spot, &values),
+            KeyValues::Tree(values) => self.values(spot, &values),
         }
     }
 

@@ -19,10 +19,10 @@ use crate::table::def::{RawTable, TableDef};
 use crate::tree::build::Builder;
 use crate::tree::edit::TreeMut;
 use crate::tree::read;
-use crate::tree::values::Held;
+use crate::tree::values::KeyValues;
 use crate::txn::Release;
 use crate::txn::catalog;
-use crate::txn::meaning::{Lengths, Many, TableSpec, TypeNames, value_order};
+use crate::txn::meaning::{Lengths, MultiSpec, TableSpec, TypeNames, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::order::Order;
 use crate::txn::write::{How, WriteTxn};
@@ -45,15 +45,15 @@ pub(super) fn build(
     let total = super::live_bytes(env, &meta)?;
     let copy = target(&meta, store.storage.file_bytes()?, path, options)?;
     let mut meter = options.progress.meter(total * passes);
-    let mut met = tables::no_pages(&source)?;
+    let mut visited = tables::no_pages(&source)?;
     let mut txn = copy.write()?;
     txn.take_notes(&meta);
     // First, while it is empty: then it can be built like the others.
     let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
-    fill(&mut txn, main, (&source, &meta.main), &mut met, &mut meter)?;
+    fill(&mut txn, main, (&source, &meta.main), &mut visited, &mut meter)?;
     for (name, tree) in &named {
         let order = build_order(tree.order);
-        let many = tree.many.map(|many| Many {
+        let many = tree.many.map(|many| MultiSpec {
             order: build_order(many.order),
             lengths: if many.equal { Lengths::Equal(tree.fixed_bytes) } else { Lengths::Any },
         });
@@ -68,9 +68,9 @@ pub(super) fn build(
         match many {
             None => {
                 let table = RawTable::of(txn.core.names.handle(number));
-                fill(&mut txn, table, from, &mut met, &mut meter)?;
+                fill(&mut txn, table, from, &mut visited, &mut meter)?;
             }
-            Some(_) => fill_many(&mut txn, number, from, &mut met, &mut meter)?,
+            Some(_) => fill_many(&mut txn, number, from, &mut visited, &mut meter)?,
         }
         txn.edit(number, How::Unordered, |copied| {
             copied.tree.sequence = tree.sequence;
@@ -116,12 +116,12 @@ fn fill(
     txn: &mut WriteTxn,
     table: RawTable,
     from: (&Verified<'_>, &Tree),
-    met: &mut Bitmap,
+    visited: &mut Bitmap,
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let (source, tree) = from;
     table.bulk_load(txn, |append| {
-        each_record(source, tree, met, &mut |cell, _| {
+        each_record(source, tree, visited, &mut |cell, _| {
             // The main table's records of named tables are made by creating those.
             let Some(value) = read::value(source, &cell)? else { return Ok(()) };
             append(cell.key, value)?;
@@ -136,7 +136,7 @@ fn fill_many(
     txn: &mut WriteTxn,
     number: TableNo,
     from: (&Verified<'_>, &Tree),
-    met: &mut Bitmap,
+    visited: &mut Bitmap,
     meter: &mut Meter<'_>,
 ) -> Result<()> {
     let (source, tree) = from;
@@ -145,8 +145,8 @@ fn fill_many(
         let TreeMut { pages, tree: record, order, .. } = copied;
         let mut builder = Builder::new(**record, *order);
         let value_order = value_order(tree, Some(&info))?;
-        each_record(source, tree, met, &mut |cell, met| {
-            let held = Held::of(tree, &cell).on(tree.root)?;
+        each_record(source, tree, visited, &mut |cell, visited| {
+            let held = KeyValues::of(tree, &cell).on(tree.root)?;
             let count = held.count();
             if cell.kind != PayloadKind::DuplicateTree {
                 meter.now.records += count;
@@ -154,7 +154,7 @@ fn fill_many(
                 return meter.advance((cell.key.len() + cell.payload.len()) as u64);
             }
             let mut values = Builder::new(tree.of_values(), value_order);
-            each_value(source, tree, &cell, met, &mut |value| {
+            each_value(source, tree, &cell, visited, &mut |value| {
                 values.push(pages, value, &[])?;
                 meter.advance(value.len() as u64)
             })?;

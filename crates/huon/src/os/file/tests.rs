@@ -7,7 +7,9 @@ use std::os::fd::AsRawFd;
 use std::os::unix::fs::MetadataExt;
 
 use super::*;
-use crate::os::testing::{Scratch, child_command, in_both_ways, in_child, is_child, limit, skip};
+use crate::os::testing::{
+    ScratchDir, child_command, in_both_ways, in_child, is_child, limit, skip,
+};
 
 const MIB: u64 = 1 << 20;
 
@@ -27,7 +29,7 @@ fn read_only() -> FileOptions {
 }
 
 /// A new file of `bytes` in `scratch`.
-fn made(scratch: &Scratch, name: &str, bytes: u64) -> RealFile {
+fn made(scratch: &ScratchDir, name: &str, bytes: u64) -> RealFile {
     let file = RealFile::open(&scratch.join(name), &options(Create::Fresh)).unwrap();
     file.grow(bytes).unwrap();
     file
@@ -58,7 +60,7 @@ fn contents(file: &RealFile) -> Vec<u8> {
 
 #[test]
 fn creating_is_as_asked() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("a.huon");
     let missing = io_error(RealFile::open(&path, &options(Create::Never)));
     assert_eq!(missing, ("open", Some(libc::ENOENT)));
@@ -76,7 +78,7 @@ fn creating_is_as_asked() {
 
 #[test]
 fn anything_but_a_regular_file_is_refused_by_name() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let fifo = scratch.join("fifo");
     assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
     let socket = scratch.join("socket");
@@ -105,7 +107,7 @@ fn anything_but_a_regular_file_is_refused_by_name() {
 
 #[test]
 fn descriptors_are_closed_on_exec() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 0);
     // SAFETY: the descriptor is open.
     let flags = unsafe { libc::fcntl(file.file.as_raw_fd(), libc::F_GETFD) };
@@ -114,7 +116,7 @@ fn descriptors_are_closed_on_exec() {
 
 #[test]
 fn writes_are_seen_by_reads_and_by_the_map() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 2 * MIB);
     let big = vec![7; 300_000];
     file.write_at(&[b"abc", b"", &big, b"xyz"], 4095).unwrap();
@@ -135,7 +137,7 @@ fn writes_are_seen_by_reads_and_by_the_map() {
 
 #[test]
 fn a_write_never_extends_the_file() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 8192);
     for offset in [8190, 8192, 1 << 40, u64::MAX - 1] {
         assert_eq!(io_error(file.write_at(&[b"a", b"bc"], offset)).0, "write");
@@ -154,7 +156,7 @@ fn a_write_never_extends_the_file() {
 
 #[test]
 fn growing_allocates_and_shrinking_cuts() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 3 * MIB);
     assert!(file.file.metadata().unwrap().blocks() * 512 >= 3 * MIB);
     file.grow(MIB).unwrap();
@@ -172,7 +174,7 @@ fn growing_allocates_and_shrinking_cuts() {
 
 #[test]
 fn growing_writes_zeros_where_the_file_system_cannot_allocate() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 100);
     for (errno, bytes) in
         [(libc::EOPNOTSUPP, MIB + 5), (libc::EINVAL, 2 * MIB), (libc::ENOSYS, 3 * MIB)]
@@ -187,7 +189,7 @@ fn growing_writes_zeros_where_the_file_system_cannot_allocate() {
 
 #[test]
 fn a_growth_that_fails_halfway_is_cut_back() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 4096);
     let half = |file: &File, offset, bytes: u64| {
         files::allocate(file, offset, bytes / 2)?;
@@ -207,7 +209,7 @@ fn small_disk() -> PathBuf {
 
 /// Runs `test` in a child that has a file system of 1 MiB to itself.
 fn on_a_small_disk(test: &str) {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     // A mount that only the child sees, and that ends with it.
     let script = "mount -t tmpfs -o size=1m huon \"$HUON_TEST_DIRECTORY\" && echo mounted \
                   && exec \"$0\" \"$@\"";
@@ -252,7 +254,7 @@ fn a_full_disk_is_an_error_of_growing_and_of_nothing_else() {
 #[test]
 fn writes_cut_short_by_the_system_go_on_or_fail() {
     in_child(this!("writes_cut_short_by_the_system_go_on_or_fail"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let file = made(&scratch, "a.huon", 65536);
         // SAFETY: ignoring a signal changes no memory.
         unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
@@ -322,7 +324,7 @@ fn many_and_large_parts_are_written_in_pieces() {
 
 #[test]
 fn a_read_only_handle_refuses_to_write() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     made(&scratch, "a.huon", 4096);
     let file = RealFile::open(&scratch.join("a.huon"), &read_only()).unwrap();
     assert!(!file.writable());
@@ -336,7 +338,7 @@ fn a_read_only_handle_refuses_to_write() {
 #[test]
 fn one_alone_or_many_joined() {
     in_both_ways(this!("one_alone_or_many_joined"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("a.huon");
         let a = made(&scratch, "a.huon", 4096);
         let b = RealFile::open(&path, &options(Create::Never)).unwrap();
@@ -376,7 +378,7 @@ fn a_killed_process_is_no_client_any_more() {
         std::thread::sleep(std::time::Duration::from_secs(60));
         return;
     }
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 4096);
     let mut command = Command::new(std::env::current_exe().unwrap());
     command.env(FILE, scratch.join("a.huon")).stdout(Stdio::piped());
@@ -392,7 +394,7 @@ fn a_killed_process_is_no_client_any_more() {
 #[test]
 fn a_reservation_takes_a_part_of_what_is_left_and_then_it_is_an_error() {
     in_child(this!("a_reservation_takes_a_part_of_what_is_left_and_then_it_is_an_error"), || {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let file = made(&scratch, "a.huon", 8192);
         // Sparse: only its length counts here.
         file.file.set_len(512 * MIB).unwrap();
@@ -417,7 +419,7 @@ fn a_reservation_takes_a_part_of_what_is_left_and_then_it_is_an_error() {
 
 #[test]
 fn an_impossible_reservation_takes_what_there_is() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     made(&scratch, "a.huon", 4096);
     let most = FileOptions { reserve_bytes: u64::MAX, ..options(Create::Never) };
     let file = RealFile::open(&scratch.join("a.huon"), &most).unwrap();
@@ -430,7 +432,7 @@ fn an_impossible_reservation_takes_what_there_is() {
 
 #[test]
 fn errors_say_what_and_where() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", 4096);
     let text = file.write_at(&[b"12345678"], 4090).unwrap_err().to_string();
     let wanted =
@@ -469,7 +471,7 @@ fn stored(file: &RealFile, bytes: &[u8], offset: u64) -> bool {
 #[test]
 fn what_is_stored_is_what_would_be_written() {
     let test = this!("what_is_stored_is_what_would_be_written");
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", MIB);
     let path = std::fs::canonicalize(scratch.join("a.huon")).unwrap();
     assert_eq!(views(&path).len(), 0, "no view before it is wanted");
@@ -496,7 +498,7 @@ fn what_is_stored_is_what_would_be_written() {
 #[test]
 fn a_view_follows_growth_and_is_inherited() {
     let test = this!("a_view_follows_growth_and_is_inherited");
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let file = made(&scratch, "a.huon", MIB);
     let path = std::fs::canonicalize(scratch.join("a.huon")).unwrap();
     let Some(mut page) = file.view(5000, 1) else {
@@ -525,7 +527,7 @@ fn a_view_follows_growth_and_is_inherited() {
 /// As a copy leaves it that skips zeros. Filling the holes could take all the disk there is.
 #[test]
 fn a_file_with_holes_has_no_view_and_stays_as_small() {
-    let scratch = Scratch::new();
+    let scratch = ScratchDir::new();
     let path = scratch.join("a.huon");
     let bytes = if usize::BITS < 64 { 256 * MIB } else { 64 << 30 };
     File::create(&path).unwrap().set_len(bytes).unwrap();

@@ -46,7 +46,7 @@ fn some_keys<O: KeyOrder>(case: &Case<O>, rng: &mut Rng, page_bytes: usize) -> V
 fn divide<O: KeyOrder>(
     case: &Case<O>,
     page: &[u8],
-    place: Place,
+    place: SplitPoint,
     index: usize,
     key: &[u8],
 ) -> bool {
@@ -81,9 +81,9 @@ fn divide<O: KeyOrder>(
     fitted
 }
 
-fn places(count: usize, index: usize) -> Vec<Place> {
-    let sides = |at| [Place { at, side: Side::Left }, Place { at, side: Side::Right }];
-    let sound = |place: &Place| match place.side {
+fn places(count: usize, index: usize) -> Vec<SplitPoint> {
+    let sides = |at| [SplitPoint { at, side: Side::Left }, SplitPoint { at, side: Side::Right }];
+    let sound = |place: &SplitPoint| match place.side {
         Side::Left => index <= place.at && place.at < count,
         Side::Right => place.at <= index && place.at > 0,
     };
@@ -131,10 +131,10 @@ fn chosen<O: KeyOrder>(case: &Case<O>, page: &[u8], index: usize, key: &[u8], be
     assert!(places(count, index).contains(&place), "{place:?} of {count} at {index}");
     assert_eq!(divide(case, page, place, index, key), best.is_some());
     if index == count {
-        assert_eq!(choose(true, false), Place { at: count, side: Side::Right });
+        assert_eq!(choose(true, false), SplitPoint { at: count, side: Side::Right });
     }
     if index == 0 {
-        assert_eq!(choose(false, true), Place { at: 0, side: Side::Left });
+        assert_eq!(choose(false, true), SplitPoint { at: 0, side: Side::Left });
     }
     if let Some(best) = best {
         let bytes = |keys: &[Vec<u8>]| keys.iter().map(|key| cell_bytes(key)).sum::<usize>();

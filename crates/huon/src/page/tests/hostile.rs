@@ -6,7 +6,7 @@ use super::*;
 fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reason> {
     let count = header::count(page);
     let mut out = vec![0; page.len()];
-    if let Ok(leaf) = Leaf::view(page, count) {
+    if let Ok(leaf) = SlottedLeaf::view(page, count) {
         let _ = leaf.audit(order);
         for i in 0..leaf.count() {
             let _ = (leaf.key(i), leaf.cell(i));
@@ -108,7 +108,7 @@ fn edit_leaf<O: KeyOrder>(
         }
     }
     let (mut left, mut right) = (page.to_vec(), vec![0; page.len()]);
-    let leaf = Leaf::view(page, header::count(page))?;
+    let leaf = SlottedLeaf::view(page, header::count(page))?;
     if leaf.count() > 0 {
         let index = rng.below(leaf.count() + 1);
         let place = choose_split(&leaf, index, 40, rng.chance(4), rng.chance(4))?;
@@ -268,8 +268,8 @@ fn short_pages_give_reasons() {
     for bytes in 0..64 {
         let page = vec![1; bytes];
         assert!(admit(&page, ptr(1), Kind::Leaf, 0).is_err());
-        let _ = (Leaf::view(&page, 257), Branch::view(&page, 257).is_err());
-        assert!(Leaf::view(&page, 257).is_err() && Branch::view(&page, 257).is_err());
+        let _ = (SlottedLeaf::view(&page, 257), Branch::view(&page, 257).is_err());
+        assert!(SlottedLeaf::view(&page, 257).is_err() && Branch::view(&page, 257).is_err());
         assert!(bytes < 30 || FixedLeaf::view(&page, 257, 257).is_err());
         assert!(Chunk::view(&page, 257).is_err());
         assert!(Seal { seed: 1 }.verify(&page).is_err());

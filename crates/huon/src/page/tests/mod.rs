@@ -11,7 +11,7 @@ mod records;
 mod value_sets;
 
 use super::branch_edit::{entries, write_branch};
-use super::divide::{Place, Side, split_branch};
+use super::divide::{Side, SplitPoint, split_branch};
 use super::header::FLAG_EDITED;
 use super::leaf_edit::pack_cells;
 use super::limits::RUN_REF_BYTES;
@@ -146,8 +146,8 @@ fn ptr(n: u32) -> Ptr {
     Ptr { pgno: Pgno(n), birth: Txnid(u64::from(n) * 3 + 1) }
 }
 
-fn leaf(page: &[u8]) -> Leaf<'_> {
-    Leaf::view(page, header::count(page)).unwrap()
+fn leaf(page: &[u8]) -> SlottedLeaf<'_> {
+    SlottedLeaf::view(page, header::count(page)).unwrap()
 }
 
 fn branch(page: &[u8]) -> Branch<'_> {
@@ -162,7 +162,7 @@ fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason
     match header::kind(page) {
         Some(Kind::Leaf) if edited => {
             out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
-            pack_cells(order, out, &[Leaf::view(page, count)?])
+            pack_cells(order, out, &[SlottedLeaf::view(page, count)?])
         }
         Some(Kind::Branch) if edited => {
             out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);

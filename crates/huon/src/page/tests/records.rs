@@ -167,7 +167,7 @@ fn meta() -> Meta {
         txnid: Txnid(200),
         before: Txnid(190),
         ceiling: 1 << 32,
-        geometry: Geometry { min_pages: 10, max_pages: 1000, grow: 16, shrink: 32 },
+        geometry: PageGeometry { min_pages: 10, max_pages: 1000, grow: 16, shrink: 32 },
         used: 100,
         main: tree(),
         markers: [1, 2, u64::MAX],

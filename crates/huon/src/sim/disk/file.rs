@@ -38,7 +38,7 @@ impl Drop for SimPage {
 }
 
 /// Tells the watcher of what happened, with the state unlocked.
-fn seen(machine: &Arc<Machine>, state: MutexGuard<'_, State>) {
+fn seen(machine: &Arc<Machine>, state: MutexGuard<'_, DiskState>) {
     let watch = state.watch.clone().filter(|_| state.recording);
     drop(state);
     if let Some(watch) = watch {
@@ -60,7 +60,7 @@ impl SimFile {
     }
 
     /// The state, for a change.
-    fn change(&self) -> Result<MutexGuard<'_, State>> {
+    fn change(&self) -> Result<MutexGuard<'_, DiskState>> {
         if self.writable { Ok(self.machine.state()) } else { Err(Error::ReadOnly) }
     }
 

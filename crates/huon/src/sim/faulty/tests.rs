@@ -126,10 +126,10 @@ fn the_rest_is_passed_through() {
     lock.wake(0, Wake::All);
     assert_eq!((plan.calls(), file.counts().syncs), (0, 0));
     plan.pause(true);
-    assert!(one_of_each(&file, &lock).is_empty() && plan.met().is_empty());
+    assert!(one_of_each(&file, &lock).is_empty() && plan.calls_made().is_empty());
     plan.pause(false);
     assert!(file.sync().is_err());
-    assert_eq!(plan.met(), [FaultCall::Sync]);
+    assert_eq!(plan.calls_made(), [FaultCall::Sync]);
 }
 
 #[test]

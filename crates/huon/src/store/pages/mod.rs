@@ -130,10 +130,10 @@ impl PageSource for Pages {
     }
 
     #[inline]
-    fn glance(&self, ptr: Ptr) -> Option<&[u8]> {
+    fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
         match self.buffered(ptr, Body::Node) {
             Some(dirty) => Some(&dirty.buffer),
-            None => self.store.glance(ptr, self.space.used()),
+            None => self.store.fast_page(ptr, self.space.used()),
         }
     }
 

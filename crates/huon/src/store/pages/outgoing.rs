@@ -25,8 +25,9 @@ use crate::store::{Buffer, Store};
 /// Bytes that a single write call carries at most.
 const WRITE_BYTES_MAX: usize = 1 << 20;
 
-/// Bytes of large values that are buffered at most: what lies in a processor's caches. So what is
-/// put and not replaced is written while it does, and its memory serves the next.
+/// Bytes of large values that are buffered at most: as many as a processor's caches hold. So a
+/// value that is put and not replaced is written while it lies there, and its memory serves the
+/// next.
 const VALUE_BYTES_MAX: usize = 16 << 20;
 
 /// The ids of a transaction, and what is on its way out under them.
@@ -172,8 +173,8 @@ impl Pages {
         raised
     }
 
-    /// Ends an operation, or rests between two: writes what is to be written, and goes on under the
-    /// next id where that lets dead pages serve again.
+    /// Ends an operation, or rests between two: spills if the write buffer is full, and goes on
+    /// under the next id where that lets dead pages serve again.
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
         if self.outgoing.fixed || !self.space.has_dead() {
@@ -288,7 +289,7 @@ impl Pages {
         for (pgno, page) in self.outgoing.pages.drain(..) {
             let pgno = Pgno(pgno);
             if page.what == Body::Node {
-                self.store.met(Ptr { pgno, birth });
+                self.store.note_verified(Ptr { pgno, birth });
                 if planted::is(Bug::SpilledInPlace) {
                     self.buffers.insert(pgno, page.buffer);
                     continue;

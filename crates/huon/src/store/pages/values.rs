@@ -1,8 +1,8 @@
 //! Large values: written straight from the caller's memory, or buffered until pages are spilled.
 //!
-//! A write call costs as much as some ten pages of it. So what is shorter waits in memory, as pages
-//! of trees do: it is written together with what lies next to it, and one that is replaced before
-//! is never written at all. A longer one is not worth the copy.
+//! A write call costs as much as some ten pages of it. So a short value waits in memory, as pages
+//! of trees do: it is written together with its neighbours in the file, and one that is replaced
+//! before is never written at all. A longer one is not worth the copy.
 
 use super::{Body, Pages};
 use crate::alloc::filled;

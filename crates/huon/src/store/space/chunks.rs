@@ -7,7 +7,7 @@
 //! 3. The highest free runs stay in the list. So what comes free beside them shows at once.
 
 use super::sweep::Swept;
-use super::{Ground, INLINE_ITEMS_LOW, Protected, Space};
+use super::{Backend, INLINE_ITEMS_LOW, Protected, Space};
 use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::Result;
 use crate::page::{Item, Pgno, Ptr, Sweep, Txnid, chunk_capacity, write_chunk};
@@ -19,28 +19,28 @@ const HIGH_RUNS_KEPT: usize = 32;
 
 /// What belongs in one chain: the snapshot that it waits for, or 0, and whether it lies behind the
 /// line of a sweep.
-type Place = (u64, bool);
+type ChainKey = (u64, bool);
 
 impl Space {
     /// Moves groups of items into chunks, the largest first, until what is left fits the meta
     /// comfortably.
     pub(super) fn move_to_chunks(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         items: Vec<Item>,
         page_bytes: usize,
         swept: &mut Swept,
         chunks: &mut Vec<(Ptr, Vec<u8>)>,
     ) -> Result<Vec<Item>> {
         if !self.judged {
-            ground.read_protected(&mut self.protected)?;
+            backend.read_protected(&mut self.protected)?;
         }
         let protected = std::mem::take(&mut self.protected);
-        let mut groups = Groups(self.group(ground, &protected, items, &swept.now)?);
+        let mut groups = Groups(self.group(backend, &protected, items, &swept.now)?);
         let capacity = chunk_capacity(page_bytes);
         while groups.inline_items() + self.pool.len() > INLINE_ITEMS_LOW {
             let ptr =
-                Ptr { pgno: self.take_for_chunk(ground, swept.opened > 0)?, birth: self.txnid };
+                Ptr { pgno: self.take_for_chunk(backend, swept.opened > 0)?, birth: self.txnid };
             let (at, moved) = self.next_items(&mut groups, capacity, &swept.now)?;
             let group = &mut groups.0[at];
             debug_assert!(
@@ -88,28 +88,29 @@ impl Space {
         Ok((at, collected(items.drain(keep..))?))
     }
 
-    /// F2: from the pool, or from the frontier. A sweep clears the end of the file of chunks too.
-    fn take_for_chunk(&mut self, ground: &impl Ground, sweeps: bool) -> Result<Pgno> {
+    /// F2: from the pool, or from the high-water mark on. A sweep clears the end of the file of
+    /// chunks too.
+    fn take_for_chunk(&mut self, backend: &impl Backend, sweeps: bool) -> Result<Pgno> {
         let low = if sweeps { self.pool.take_lowest() } else { None };
         match low.or_else(|| self.pool.take_from_longest()) {
             Some(pgno) => self.check_unwritten(pgno, 1),
-            None => self.advance(ground, 1),
+            None => self.advance(backend, 1),
         }
     }
 
     /// The items by where they belong. In a group chains come first: they are moved last.
     fn group(
         &self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         protected: &Protected,
         items: Vec<Item>,
         sweep: &Sweep,
     ) -> Result<Vec<Group>> {
-        let mut placed: Vec<(Place, Item)> = Vec::new();
+        let mut placed: Vec<(ChainKey, Item)> = Vec::new();
         placed.try_reserve_exact(items.len())?;
         for item in items {
             let owner = protected.owner(&item);
-            let zone = owner == 0 && sweep.is_running() && self.is_zone(ground, &item, sweep)?;
+            let zone = owner == 0 && sweep.is_running() && self.is_zone(backend, &item, sweep)?;
             placed.push(((owner, zone), item));
         }
         placed.sort_unstable_by_key(|(place, i)| (*place, !i.is_chain(), i.freed, i.pgno));
@@ -132,14 +133,14 @@ impl Space {
 
 /// Items that belong in one chain.
 struct Group {
-    place: Place,
+    place: ChainKey,
     items: Vec<Item>,
     /// On top of which a new chunk goes.
     chain: Ptr,
 }
 
 impl Group {
-    fn new(place: Place) -> Group {
+    fn new(place: ChainKey) -> Group {
         Group { place, items: Vec::new(), chain: Ptr::NONE }
     }
 
@@ -163,7 +164,7 @@ impl Groups {
     }
 
     /// Where the group with this place is; it is made if there is none.
-    fn at(&mut self, place: Place) -> Reserved<usize> {
+    fn at(&mut self, place: ChainKey) -> Reserved<usize> {
         let at = self.0.partition_point(|group| group.place < place);
         if self.0.get(at).is_none_or(|group| group.place != place) {
             self.0.try_reserve(1)?;

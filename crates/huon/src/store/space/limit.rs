@@ -1,28 +1,28 @@
-//! The frontier and the maximum size of the file, which a transaction may change.
+//! The high-water mark and the maximum size of the file, which a transaction may change.
 //!
-//! 1. No snapshot uses pages behind its maximum size. So a lower one is refused unless what lies
-//!    behind it is free to be used, and is then given up by moving the frontier.
+//! 1. No snapshot uses pages behind its maximum size. So a lower one is refused unless the pages
+//!    behind it are free to be used; these are then given up by moving the high-water mark.
 //! 2. A level that set a higher maximum size may have used pages behind the old one when it is
 //!    aborted. No snapshot sees them. They count as dead pages that are not reused, until the
-//!    frontier moves back at the seal.
+//!    high-water mark moves back at the seal.
 
-use super::{CUT_CHUNKS_MAX, Ground, Space};
+use super::{Backend, CUT_CHUNKS_MAX, Space};
 use crate::error::{Error, Result};
 use crate::page::{Item, Reason};
 
 impl Space {
-    /// Moves the frontier back to `max_pages` if what lies behind is free; whether it does not lie
-    /// behind it now.
-    pub(crate) fn cut_to(&mut self, ground: &impl Ground, max_pages: u32) -> Result<bool> {
+    /// Moves the high-water mark back to `max_pages` if all pages behind are free; whether it does
+    /// not lie behind it now.
+    pub(crate) fn cut_to(&mut self, backend: &impl Backend, max_pages: u32) -> Result<bool> {
         if self.used <= max_pages {
             return Ok(true);
         }
         let frugal = std::mem::replace(&mut self.frugal, true);
-        let judged = self.judge_once(ground);
+        let judged = self.judge_once(backend);
         self.frugal = frugal;
         judged?;
         for _ in 0..CUT_CHUNKS_MAX {
-            if self.is_free_from(max_pages) || !self.open_chain(ground)? {
+            if self.is_free_from(max_pages) || !self.open_chain(backend)? {
                 break;
             }
         }
@@ -34,7 +34,7 @@ impl Space {
         Ok(true)
     }
 
-    /// Whether all pages from `max_pages` to the frontier may be taken now.
+    /// Whether all pages from `max_pages` to the high-water mark may be taken now.
     fn is_free_from(&self, max_pages: u32) -> bool {
         self.pool.tail(self.used).is_some_and(|tail| tail.pgno <= max_pages)
     }
@@ -51,7 +51,8 @@ impl Space {
         self.close_behind(max_pages);
     }
 
-    /// Moves the frontier back over what [`Space::confine`] left behind `max_pages`.
+    /// Moves the high-water mark back over the pages that [`Space::confine`] left behind
+    /// `max_pages`.
     pub(super) fn clip(&mut self, max_pages: u32) -> Result<()> {
         if self.used <= max_pages {
             return Ok(());

@@ -11,11 +11,11 @@
 //! inline list is the only root, and chunks may name chains in turn. (The idea of a list per
 //! retaining snapshot is that of ZFS deadlists.)
 //!
-//! F1. Every page from the first data page to the frontier is in exactly one place: reachable, or
-//!     in one item. A list that says otherwise is damaged, and no commit makes it worse: pages
-//!     that would be in it twice are an error.
-//! F2. Allocating a chunk page takes from the reusable numbers or from the frontier, and never adds
-//!     an item: there is no fixpoint to reach at commit.
+//! F1. Every page from the first data page to the high-water mark is in exactly one place:
+//!     reachable, or in one item. A list that says otherwise is damaged, and no commit makes it
+//!     worse: pages that would be in it twice are an error.
+//! F2. Allocating a chunk page takes from the reusable numbers or from the high-water mark on, and
+//!     never adds an item: there is no fixpoint to reach at commit.
 //! F3. A number that the transaction has written is handed out again only when what was in it is
 //!     dead, and only under a later id (P8, I5: see `own`).
 //! F4. A chain is opened only when its owner protects nothing any more.
@@ -71,9 +71,9 @@ const SLACK_PART: u32 = 16;
 const SLACK_PAGES_MAX: u32 = 256;
 
 /// The outside that the allocator needs.
-pub(crate) trait Ground {
+pub(crate) trait Backend {
     /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
-    /// in a transaction, and again after each [`Ground::relieve`].
+    /// in a transaction, and again after each [`Backend::relieve`].
     fn read_protected(&self, into: &mut Protected) -> Result<()>;
     /// The same where there is no set yet.
     fn protected(&self) -> Result<Protected> {
@@ -279,7 +279,7 @@ impl Space {
 
     /// Numbers taken by this transaction and never written: free at once.
     pub(crate) fn give_back(&mut self, pgno: Pgno, pages: u32) {
-        debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the frontier is given back");
+        debug_assert!(pgno.0 + pages <= self.used, "F1: a number past the mark is given back");
         assert!(
             !self.is_own(pgno, pages),
             "P8, F3: a number that was written is handed out again under the same id"
@@ -289,8 +289,8 @@ impl Space {
     }
 
     /// One page number.
-    pub(crate) fn take(&mut self, ground: &impl Ground, stay: Stay) -> Result<Pgno> {
-        self.refill(ground, CHUNKS_IN_VAIN, |pool| !pool.is_empty())?;
+    pub(crate) fn take(&mut self, backend: &impl Backend, stay: Stay) -> Result<Pgno> {
+        self.refill(backend, CHUNKS_IN_VAIN, |pool| !pool.is_empty())?;
         let gap = match stay {
             Stay::Long if self.gaps_left > 0 => self.pool.take_from_gap(),
             Stay::Before(line) if self.pool.has_below(1, line) => self.pool.take_lowest(),
@@ -299,22 +299,22 @@ impl Space {
         self.gaps_left -= u32::from(gap.is_some() && stay == Stay::Long);
         match gap.or_else(|| self.pool.take_from_longest()) {
             Some(pgno) => self.check_unwritten(pgno, 1),
-            None => match self.advance_or_wait(ground, 1, |pool| !pool.is_empty())? {
+            None => match self.advance_or_wait(backend, 1, |pool| !pool.is_empty())? {
                 Some(pgno) => Ok(pgno),
-                None => self.take(ground, stay),
+                None => self.take(backend, stay),
             },
         }
     }
 
     /// Consecutive page numbers for a large value: the shortest run that is long enough, else
     /// growth.
-    pub(crate) fn take_run(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
-        self.refill(ground, chunks_for_run(pages), |pool| pool.fits(pages))?;
+    pub(crate) fn take_run(&mut self, backend: &impl Backend, pages: u32) -> Result<Pgno> {
+        self.refill(backend, chunks_for_run(pages), |pool| pool.fits(pages))?;
         match self.pool.take_run(pages) {
             Some(pgno) => self.check_unwritten(pgno, pages),
-            None => match self.advance_or_wait(ground, pages, |pool| pool.fits(pages))? {
+            None => match self.advance_or_wait(backend, pages, |pool| pool.fits(pages))? {
                 Some(pgno) => Ok(pgno),
-                None => self.take_run(ground, pages),
+                None => self.take_run(backend, pages),
             },
         }
     }
@@ -329,24 +329,24 @@ impl Space {
         }
     }
 
-    fn advance(&mut self, ground: &impl Ground, pages: u32) -> Result<Pgno> {
+    fn advance(&mut self, backend: &impl Backend, pages: u32) -> Result<Pgno> {
         let used = u64::from(self.used) + u64::from(pages);
-        ground.extend(used, self.frugal)?;
+        backend.extend(used, self.frugal)?;
         let used = u32::try_from(used).expect("no maximum size lies above all page numbers");
-        // A damaged list may have had the frontier moved back over what was written.
+        // A damaged list may have had the mark moved back over written pages.
         let pgno = self.check_unwritten(Pgno(self.used), pages)?;
         self.used = used;
         Ok(pgno)
     }
 
-    fn judge_once(&mut self, ground: &impl Ground) -> Result<()> {
+    fn judge_once(&mut self, backend: &impl Backend) -> Result<()> {
         if !self.judged {
             self.unfold()?;
             // P13: a scan serves the transaction that made it.
-            ground.read_protected(&mut self.protected)?;
+            backend.read_protected(&mut self.protected)?;
             self.judged = true;
             self.judge_items()?;
-            self.slacken(ground)?;
+            self.slacken(backend)?;
         }
         Ok(())
     }
@@ -370,15 +370,15 @@ impl Space {
 
     /// Makes room for the pages that go round, where little else is free. It is a comfort: if the
     /// file may not grow, what is there has to do.
-    fn slacken(&mut self, ground: &impl Ground) -> Result<()> {
+    fn slacken(&mut self, backend: &impl Backend) -> Result<()> {
         let missing = slack(self.used).saturating_sub(self.pool.pages());
         if missing == 0 || self.frugal || self.items.iter().any(Item::is_chain) {
             return Ok(());
         }
-        if ground.asks_before(u64::from(self.used) + u64::from(missing)) {
+        if backend.asks_before(u64::from(self.used) + u64::from(missing)) {
             return Ok(());
         }
-        if let Ok(pgno) = self.advance(ground, missing) {
+        if let Ok(pgno) = self.advance(backend, missing) {
             let run = FreeRun { pgno: pgno.0, pages: missing, freed: self.txnid.0 };
             let kept = self.pool.add_one(run);
             self.lost |= kept.is_err();
@@ -398,7 +398,7 @@ impl Space {
     fn judge_each(&mut self) -> Result<()> {
         let protected = self.protected();
         let stay = self.retaining.iter().all(|id| protected.contains(*id));
-        if !stay && !planted::is(Bug::HolderStays) {
+        if !stay && !planted::is(Bug::RetainedStays) {
             // F6: they are retained by others, or not at all.
             self.judged_up_to = 0;
             self.retaining.clear();
@@ -459,7 +459,7 @@ impl Space {
     /// dropped.
     pub(crate) fn seal(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         page_bytes: usize,
         shrink: Shrink,
     ) -> Result<SealedSpace> {
@@ -467,18 +467,18 @@ impl Space {
         self.unfold()?;
         self.end_own()?;
         self.clip(shrink.max_pages)?;
-        let mut swept = self.sweep(ground, shrink)?;
+        let mut swept = self.sweep(backend, shrink)?;
         self.drop_tail(shrink);
         let mut fresh = std::mem::take(&mut self.retired);
         fresh.try_extend(self.lasting.drain(..))?;
         fresh.try_extend(self.take_waiting().into_iter())?;
         let mut items = merge(std::mem::take(&mut self.items), fresh)?;
-        if planted::is(Bug::FreeItemLost) && items.len() > 20 {
+        if planted::is(Bug::FreeEntryLost) && items.len() > 20 {
             items.pop();
         }
         let mut chunks = Vec::new();
         if items.len() + self.pool.len() > INLINE_ITEMS_MAX {
-            items = self.move_to_chunks(ground, items, page_bytes, &mut swept, &mut chunks)?;
+            items = self.move_to_chunks(backend, items, page_bytes, &mut swept, &mut chunks)?;
         }
         self.items = items;
         assert!(self.inline_items() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");

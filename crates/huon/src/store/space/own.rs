@@ -12,18 +12,18 @@
 //!     transaction; a dead one that waits still as born and freed under its birth; any other dead
 //!     one as free.
 //! I11. A number that was written stays known as written until the transaction ends, so that a
-//!     caller with bytes of it can be told that they may change. What dies in an operation is not
-//!     handed out in that operation.
+//!     caller with bytes of it can be told that they may change. A page that dies in an operation
+//!     is not handed out in that operation.
 //!
 //! When dead pages serve again: writes of a transaction that outgrows its buffers are long only
 //! where free pages lie together. So dead pages are set *aside* until they are more than the living
 //! own ones; then the longest runs go first, and as many stay aside. The file takes about twice the
-//! pages of what the transaction wrote then, and writes keep fifteen pages each and more (measured,
+//! pages that the transaction wrote then, and writes keep fifteen pages each and more (measured,
 //! see "Large transactions" in `docs/benchmarks`). Where the file cannot grow they serve at once.
 
 use super::page_set::PageSet;
 use super::runs::{FreeRun, Pool, Run, merge};
-use super::{Ground, Space};
+use super::{Backend, Space};
 use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Reason, Txnid};
@@ -156,41 +156,41 @@ impl Space {
         });
     }
 
-    /// Whether there is anything dead.
+    /// Whether there are dead pages.
     pub(crate) fn has_dead(&self) -> bool {
         !self.own.dead.is_empty()
     }
 
     /// Between operations: whether the transaction should have all its `buffered` pages written, to
-    /// go on under another id and with what is dead. Where the file can hardly grow, what need not
-    /// wait is set free first.
-    pub(crate) fn wants_rise(&mut self, ground: &impl Ground, buffered: usize) -> Result<bool> {
+    /// go on under another id and reuse its dead pages. Where the file can hardly grow, dead pages
+    /// that need not wait are set free first.
+    pub(crate) fn wants_rise(&mut self, backend: &impl Backend, buffered: usize) -> Result<bool> {
         let own = &self.own;
         let enough = WAITING_MIN.max(2 * buffered as u64).max(own.living_pages() / WAITING_PART);
         if own.waiting_pages >= enough {
             return Ok(true);
         }
         let wanted = own.dead_pages + ROOM_MIN;
-        if !self.is_tight(ground, wanted) {
+        if !self.is_tight(backend, wanted) {
             return Ok(false);
         }
         if self.own.dead_pages > self.own.waiting_pages {
             self.set_aside()?;
             self.release_all()?;
         }
-        Ok(self.own.waiting_pages > 0 && self.is_tight(ground, wanted))
+        Ok(self.own.waiting_pages > 0 && self.is_tight(backend, wanted))
     }
 
     /// Whether so many pages cannot be allocated any more.
-    fn is_tight(&self, ground: &impl Ground, wanted: u64) -> bool {
-        let room = ground.room(self.used) + self.own.aside_pages;
+    fn is_tight(&self, backend: &impl Backend, wanted: u64) -> bool {
+        let room = backend.room(self.used) + self.own.aside_pages;
         room < wanted && room + u64::from(self.pool.pages()) < wanted
     }
 
     /// Whether a run of so many pages can only be allocated from dead pages.
-    pub(crate) fn lacks_run(&self, ground: &impl Ground, pages: u32) -> bool {
+    pub(crate) fn lacks_run(&self, backend: &impl Backend, pages: u32) -> bool {
         self.own.waiting_pages > 0
-            && ground.room(self.used) < u64::from(pages)
+            && backend.room(self.used) < u64::from(pages)
             && !self.pool.fits(pages)
     }
 
@@ -234,7 +234,7 @@ impl Space {
         Ok(())
     }
 
-    /// The longest runs of what lies aside beyond as many pages as live may be taken.
+    /// Releases the longest runs of the pages that lie aside, until no more lie there than live.
     fn release_surplus(&mut self) -> Result<()> {
         let surplus = self.own.aside_pages.saturating_sub(self.own.living_pages());
         if surplus == 0 {

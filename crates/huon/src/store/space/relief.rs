@@ -2,11 +2,11 @@
 //! when one has ended.
 //!
 //! 1. A second scan in a transaction may decide what the first one decided: P10, P13 and P14 say
-//!    the same of it, as published, durable and what is in flight are read anew with it, and what
-//!    was found free before stays free.
+//!    the same of it, as the published, the durable and the in-flight snapshot are read anew with
+//!    it, and pages that were found free before stay free.
 //! 2. All free pages are found before any reader is asked to end because the file is full.
 
-use super::{Ground, Pool, Protected, Space};
+use super::{Backend, Pool, Protected, Space};
 use crate::alloc::{Reserved, TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::page::{Item, Pgno, Ptr, Reason};
@@ -34,28 +34,28 @@ pub(crate) struct Need<'h> {
 }
 
 impl Space {
-    /// Pages past the frontier; or `None` if enough came free while readers were waited for.
+    /// Pages past the high-water mark; `None` if enough came free while readers were waited for.
     pub(super) fn advance_or_wait(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         pages: u32,
         enough: impl Fn(&Pool) -> bool,
     ) -> Result<Option<Pgno>> {
         let used = u64::from(self.used()) + u64::from(pages);
-        if ground.asks_before(used)
-            && (self.use_aside(&enough)? || self.wait(ground, &enough, false)?)
+        if backend.asks_before(used)
+            && (self.use_aside(&enough)? || self.wait(backend, &enough, false)?)
         {
             return Ok(None);
         }
-        match self.advance(ground, pages) {
+        match self.advance(backend, pages) {
             Err(error @ (Error::MapFull(_) | Error::MapTooSmall { .. })) => {
                 if self.use_aside(&enough)?
-                    || self.open_until(ground, &enough)?
-                    || self.wait(ground, &enough, true)?
+                    || self.open_until(backend, &enough)?
+                    || self.wait(backend, &enough, true)?
                 {
                     return Ok(None);
                 }
-                Err(ground.name_readers(error, &self.retained(ground)?))
+                Err(backend.name_readers(error, &self.retained(backend)?))
             }
             advanced => advanced.map(Some),
         }
@@ -64,23 +64,23 @@ impl Space {
     /// Asks for readers to be ended until there is enough, or no reader is left to ask about.
     fn wait(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         enough: &impl Fn(&Pool) -> bool,
         full: bool,
     ) -> Result<bool> {
         for retries in 0.. {
-            let retained = self.retained(ground)?;
-            if !ground.relieve(&Need { retained: &retained, retries, full })? {
+            let retained = self.retained(backend)?;
+            if !backend.relieve(&Need { retained: &retained, retries, full })? {
                 break;
             }
             if !planted::is(Bug::SecondReaderScan) {
-                let read = ground.read_protected(&mut self.protected);
+                let read = backend.read_protected(&mut self.protected);
                 // Half a set protects too little.
                 self.lost |= read.is_err();
                 read?;
             }
             self.judge_items()?;
-            if self.open_until(ground, enough)? {
+            if self.open_until(backend, enough)? {
                 return Ok(true);
             }
         }
@@ -90,14 +90,14 @@ impl Space {
     /// Opens all chains whose owner is gone, until there is enough.
     fn open_until(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         enough: &impl Fn(&Pool) -> bool,
     ) -> Result<bool> {
         loop {
             if enough(&self.pool) {
                 return Ok(true);
             }
-            if !self.open_chain(ground)? {
+            if !self.open_chain(backend)? {
                 return Ok(false);
             }
         }
@@ -105,7 +105,7 @@ impl Space {
 
     /// What each protected snapshot retains of the free pages. Reads all of the list, and opens
     /// nothing.
-    fn retained(&self, ground: &impl Ground) -> Result<Vec<Retained>> {
+    fn retained(&self, backend: &impl Backend) -> Result<Vec<Retained>> {
         if !self.judged {
             return Ok(Vec::new());
         }
@@ -126,7 +126,7 @@ impl Space {
             if chunk_count > self.used() {
                 return Err(damaged(ptr, Reason::Cycle));
             }
-            let chunk = ground.chunk(ptr, self.used())?;
+            let chunk = backend.chunk(ptr, self.used())?;
             if !chunk.next().is_none() {
                 chains.try_push(chunk.next())?;
             }

@@ -7,7 +7,7 @@
 //! search reads no more chunks in all, since the list stays short.
 
 use super::runs::{FreeRun, Pool, merge};
-use super::{Ground, Space};
+use super::{Backend, Space};
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
 use crate::page::{Item, Ptr, Reason, Txnid};
@@ -30,13 +30,13 @@ impl Space {
     /// Judges the items once, then opens chunks until `enough`, or until so many were in vain.
     pub(super) fn refill(
         &mut self,
-        ground: &impl Ground,
+        backend: &impl Backend,
         chunks: u32,
         enough: impl Fn(&Pool) -> bool,
     ) -> Result<()> {
-        self.judge_once(ground)?;
+        self.judge_once(backend)?;
         for _ in 0..chunks {
-            if enough(&self.pool) || !self.open_chain(ground)? {
+            if enough(&self.pool) || !self.open_chain(backend)? {
                 break;
             }
         }
@@ -44,22 +44,22 @@ impl Space {
     }
 
     /// Opens the newest chain whose owner is gone. `false`: there is none.
-    pub(super) fn open_chain(&mut self, ground: &impl Ground) -> Result<bool> {
+    pub(super) fn open_chain(&mut self, backend: &impl Backend) -> Result<bool> {
         let protected = self.protected();
         let newest = (0..self.items.len())
             .filter(|&i| self.items[i].is_chain() && protected.owner(&self.items[i]) == 0)
             .max_by_key(|&i| (self.items[i].birth, i));
         match newest {
-            Some(at) => self.open(ground, at).map(|_| true),
+            Some(at) => self.open(backend, at).map(|_| true),
             None => Ok(false),
         }
     }
 
     /// Opens the first chunk of the chain that is this item; returns how many items it lists.
-    pub(super) fn open(&mut self, ground: &impl Ground, at: usize) -> Result<usize> {
+    pub(super) fn open(&mut self, backend: &impl Backend, at: usize) -> Result<usize> {
         let chain = self.items[at];
         let ptr = chain.ptr();
-        let chunk = ground.chunk(ptr, self.used)?;
+        let chunk = backend.chunk(ptr, self.used)?;
         let mut items = Vec::new();
         items.try_reserve_exact(chunk.items().size_hint().0 + 1)?;
         for item in chunk.items() {

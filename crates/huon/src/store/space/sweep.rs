@@ -7,9 +7,9 @@
 //! 1. The *roof* bounds from above where chunks lie and what they list. If the free tail does not
 //!    reach down to it, chunks add nothing to the tail, and there is nothing to sweep.
 //! 2. A sweep opens each chunk that was there when it began (it is known by its birth), and puts
-//!    what is free behind the *line* into a chain of its own, the rest into another one. So at its
-//!    end one commit can open all that lies behind the line, and the tail is known as far as there.
-//!    If it reaches further it is cut there, and the next sweep goes on.
+//!    the free pages behind the *line* into a chain of their own, the rest into another one. So at
+//!    its end one commit can open the whole chain behind the line, and the tail is known as far as
+//!    there. If it reaches further it is cut there, and the next sweep goes on.
 //! 3. The chunk pages that a sweep writes go to the first gaps, so that they do not lie in the tail
 //!    themselves.
 //! 4. A chain whose snapshot is gone is opened in any case: nothing is known of its items.
@@ -23,7 +23,7 @@
 //! whatever was before. Where the tail is free as far as the line, another sweep follows for each
 //! 16384 pages of it.
 
-use super::{Ground, Shrink, Space, slack};
+use super::{Backend, Shrink, Space, slack};
 use crate::error::Result;
 use crate::page::{Item, Ptr, Sweep, Txnid};
 use crate::planted::{self, Bug};
@@ -98,7 +98,7 @@ impl Sweep {
 
 impl Space {
     /// A commit's part of a sweep.
-    pub(super) fn sweep(&mut self, ground: &impl Ground, shrink: Shrink) -> Result<Swept> {
+    pub(super) fn sweep(&mut self, backend: &impl Backend, shrink: Shrink) -> Result<Swept> {
         let mut sweep = shrink.sweep;
         if sweep.since > self.txnid {
             // Hints may be wrong.
@@ -112,13 +112,13 @@ impl Space {
             if !sweep.is_running() && self.reaches(sweep.roof) && self.has_seen_chains(&sweep) {
                 sweep.begin(self.txnid, self.used);
             }
-            opened = self.open_unseen(ground, &mut sweep)?;
+            opened = self.open_unseen(backend, &mut sweep)?;
         }
         Ok(Swept { now: sweep, opened })
     }
 
-    /// Opens what was not looked through, and then what lies behind the line.
-    fn open_unseen(&mut self, ground: &impl Ground, sweep: &mut Sweep) -> Result<usize> {
+    /// Opens the chunks that were not looked through, and then those of pages behind the line.
+    fn open_unseen(&mut self, backend: &impl Backend, sweep: &mut Sweep) -> Result<usize> {
         let (mut items, mut opened) = (0, 0);
         while items < SWEEP_ITEMS_MAX
             && let Some(at) = self.unseen(sweep)
@@ -131,10 +131,10 @@ impl Space {
             }
             sweep.owed -= 1;
             opened += 1;
-            items += self.open(ground, at)?;
+            items += self.open(backend, at)?;
         }
         if sweep.is_running() && items < SWEEP_ITEMS_MAX {
-            opened += self.open_zone(ground, sweep)?;
+            opened += self.open_zone(backend, sweep)?;
             sweep.since = Txnid::default();
         }
         Ok(opened)
@@ -145,7 +145,7 @@ impl Space {
         let least =
             u64::from(self.first_page) + u64::from(shrink_pages) + u64::from(slack(self.used));
         let may_find = shrink_pages != 0 && u64::from(self.used) >= least;
-        may_find && self.judged && !planted::is(Bug::TailChunks)
+        may_find && self.judged && !planted::is(Bug::TailListPages)
     }
 
     /// Whether the free tail reaches down to this page, as far as it is known.
@@ -168,13 +168,13 @@ impl Space {
     }
 
     /// Collects the items behind the line, which show how much of it is free.
-    fn open_zone(&mut self, ground: &impl Ground, sweep: &Sweep) -> Result<usize> {
+    fn open_zone(&mut self, backend: &impl Backend, sweep: &Sweep) -> Result<usize> {
         let (mut items, mut opened) = (0, 0);
         let mut at = 0;
         while let Some(item) = self.items.get(at).copied() {
             let seen = self.is_open_to(&item) && sweep.has_seen(&item);
-            if items < 2 * SWEEP_ITEMS_MAX && seen && self.is_zone(ground, &item, sweep)? {
-                items += self.open(ground, at)?;
+            if items < 2 * SWEEP_ITEMS_MAX && seen && self.is_zone(backend, &item, sweep)? {
+                items += self.open(backend, at)?;
                 opened += 1;
                 at = 0;
             } else {
@@ -185,7 +185,12 @@ impl Space {
     }
 
     /// Whether the item lies behind the line; a chain, if what it lists does.
-    pub(super) fn is_zone(&self, ground: &impl Ground, item: &Item, sweep: &Sweep) -> Result<bool> {
+    pub(super) fn is_zone(
+        &self,
+        backend: &impl Backend,
+        item: &Item,
+        sweep: &Sweep,
+    ) -> Result<bool> {
         if !item.is_chain() {
             return Ok(sweep.is_behind(item));
         }
@@ -193,7 +198,7 @@ impl Space {
             return Ok(false);
         }
         let ptr = item.ptr();
-        for listed in ground.chunk(ptr, self.used)?.items() {
+        for listed in backend.chunk(ptr, self.used)?.items() {
             let listed = listed.on(ptr)?;
             if !listed.is_chain() {
                 return Ok(sweep.is_behind(&listed));

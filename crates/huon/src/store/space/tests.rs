@@ -26,7 +26,7 @@ struct Plain {
     page_bytes: usize,
 }
 
-impl Ground for Plain {
+impl Backend for Plain {
     fn read_protected(&self, into: &mut Protected) -> Result<()> {
         let mut lasting = self.readers.borrow().clone();
         lasting.push(*self.durable.borrow());
@@ -54,7 +54,7 @@ impl Ground for Plain {
 
 /// All snapshots of a simulated environment, at the level of page numbers.
 struct World {
-    ground: Plain,
+    backend: Plain,
     items: Vec<Item>,
     /// What the last transaction left; `None`: the next one knows the list only.
     space: Option<Space>,
@@ -72,9 +72,9 @@ struct World {
 
 impl World {
     fn new(page_bytes: usize) -> World {
-        let ground = Plain { page_bytes, ..Plain::default() };
+        let backend = Plain { page_bytes, ..Plain::default() };
         World {
-            ground,
+            backend,
             items: Vec::new(),
             space: None,
             used: FIRST,
@@ -95,8 +95,8 @@ impl World {
             for n in 0..takes {
                 let run = 1 + n as u32 % 3;
                 let pgno = match run {
-                    1 => space.take(&self.ground, Stay::Short),
-                    _ => space.take_run(&self.ground, run),
+                    1 => space.take(&self.backend, Stay::Short),
+                    _ => space.take_run(&self.backend, run),
                 };
                 let pgno = pgno.unwrap();
                 space.note_written(pgno, run);
@@ -124,7 +124,7 @@ impl World {
     /// One transaction: takes `takes` pages, retires what `pick` says of the pages that were there.
     fn run(&mut self, takes: usize, retires: &[u32], durable: bool) -> SpaceCounts {
         let txnid = self.txnid + 1;
-        *self.ground.newest.borrow_mut() = self.txnid;
+        *self.backend.newest.borrow_mut() = self.txnid;
         let anew = || Space::new(FIRST, self.used, self.items.clone());
         let mut space = self.space.take().unwrap_or_else(anew);
         space.begin(Txnid(txnid));
@@ -134,7 +134,7 @@ impl World {
         let txnid = space.txnid.0;
         let mut taken = Vec::new();
         for _ in 0..takes {
-            let pgno = space.take(&self.ground, Stay::Short).unwrap().0;
+            let pgno = space.take(&self.backend, Stay::Short).unwrap().0;
             assert!(
                 pgno >= FIRST && !self.live.contains_key(&pgno),
                 "F1: a live page is handed out"
@@ -144,20 +144,20 @@ impl World {
         self.retire(&mut space, late);
         self.live.extend(taken.iter().map(|&pgno| (pgno, txnid)));
         self.live.extend(own);
-        let sealed = space.seal(&self.ground, self.ground.page_bytes, self.shrink).unwrap();
+        let sealed = space.seal(&self.backend, self.backend.page_bytes, self.shrink).unwrap();
         self.shrink.sweep = sealed.sweep;
         let counts = space.counts;
         for (ptr, page) in sealed.chunks {
             assert!(!self.live.contains_key(&ptr.pgno.0), "F1: a chunk lies on a live page");
             assert!(self.pairs.insert((ptr.pgno.0, ptr.birth.0)), "P8: a chunk's pair twice");
-            self.ground.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
+            self.backend.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
         }
         space.record(&mut self.items).unwrap();
         assert_eq!(space.used(), sealed.used);
         self.space = Some(space);
         (self.used, self.txnid) = (sealed.used, txnid);
         if durable {
-            *self.ground.durable.borrow_mut() = txnid;
+            *self.backend.durable.borrow_mut() = txnid;
         }
         counts
     }
@@ -175,7 +175,7 @@ impl World {
         let mut todo = self.items.clone();
         while let Some(item) = todo.pop() {
             if item.is_chain() {
-                let chunk = self.ground.chunk(item.ptr(), self.used).unwrap();
+                let chunk = self.backend.chunk(item.ptr(), self.used).unwrap();
                 todo.extend(chunk.items().map(|item| item.unwrap()));
                 if !chunk.next().is_none() {
                     todo.push(Item::chain(chunk.next(), Txnid(item.freed)));
@@ -188,14 +188,14 @@ impl World {
 
     /// F6: a transaction that starts from what the last one knew finds what a fresh scan finds.
     fn compare(&mut self) {
-        *self.ground.newest.borrow_mut() = self.txnid;
+        *self.backend.newest.borrow_mut() = self.txnid;
         let Some(mut warm) = self.space.take() else { return };
         let mut cold = Space::new(FIRST, self.used, self.items.clone());
         for space in [&mut warm, &mut cold] {
             space.begin(Txnid(self.txnid + 1));
             // Nothing is added to make room: only a taker of pages does that.
             space.frugal = true;
-            space.judge_once(&self.ground).unwrap();
+            space.judge_once(&self.backend).unwrap();
         }
         let free = |space: &Space| space.pool.items().collect::<Vec<_>>();
         assert_eq!((free(&warm), &warm.items), (free(&cold), &cold.items), "F6");
@@ -253,7 +253,7 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
                         now.is_none_or(|now| now == *birth),
                         "P12: page {pgno} that snapshot {txnid} sees was reused"
                     );
-                    let chunk = world.ground.chunks.get(pgno).map(|(b, _)| *b);
+                    let chunk = world.backend.chunks.get(pgno).map(|(b, _)| *b);
                     assert!(
                         chunk.is_none_or(|b| b < *birth),
                         "P12: a chunk was written over page {pgno}"
@@ -270,11 +270,11 @@ fn random_histories_never_touch_what_a_snapshot_sees() {
             if random.below(7) == 0 && !pinned.is_empty() {
                 pinned.remove(random.below(pinned.len() as u64) as usize);
             }
-            *world.ground.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
+            *world.backend.readers.borrow_mut() = pinned.iter().map(|(t, _)| *t).collect();
         }
         world.rises = 0;
         // Exactness: once nothing is pinned and all is durable, all free pages can be allocated.
-        world.ground.readers.borrow_mut().clear();
+        world.backend.readers.borrow_mut().clear();
         world.run(1, &[], true);
         world.run(1, &[], true);
         let free: u32 = world.all_items().iter().map(Item::page_count).sum();
@@ -293,7 +293,7 @@ fn riddled() -> World {
     let mut world = World::new(PAGE_BYTES);
     world.run(1_000_000, &[], true);
     let held: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 0).collect();
-    world.ground.readers.borrow_mut().push(world.txnid);
+    world.backend.readers.borrow_mut().push(world.txnid);
     world.run(1_000_000, &[], true);
     let young: Vec<u32> =
         world.live.iter().filter(|(_, b)| **b == world.txnid).map(|(p, _)| *p).collect();
@@ -362,10 +362,10 @@ fn a_run_is_searched_for_within_bounds() {
     world.run(200_000, &[], true);
     let odd: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 1).collect();
     world.run(0, &odd, true);
-    *world.ground.newest.borrow_mut() = world.txnid;
+    *world.backend.newest.borrow_mut() = world.txnid;
     let mut space = Space::new(FIRST, world.used, world.items.clone());
     space.begin(Txnid(world.txnid + 1));
-    let run = space.take_run(&world.ground, 10).unwrap();
+    let run = space.take_run(&world.backend, 10).unwrap();
     assert_eq!(run.0, world.used, "no such run is free, so the file grows");
     assert!(space.counts.chunks_opened <= chunks_for_run(10).into());
 }
@@ -398,7 +398,7 @@ fn what_is_left_of_the_free_runs_is_free() {
     let odd: Vec<u32> = world.live.keys().copied().filter(|pgno| pgno % 2 == 1).collect();
     let (free, held) = odd.split_at(101);
     world.run(0, free, true);
-    world.ground.readers.borrow_mut().push(world.txnid);
+    world.backend.readers.borrow_mut().push(world.txnid);
     // A chunk takes 67 of the 99 runs that are free, another one all that the reader holds.
     world.run(1, &held[..62], true);
     let inline = |item: &&Item| !item.is_chain();
@@ -441,9 +441,9 @@ fn a_free_tail_goes_back_after_any_history() {
                 2 => world.space = None,
                 _ => {}
             }
-            *world.ground.readers.borrow_mut() = readers.clone();
+            *world.backend.readers.borrow_mut() = readers.clone();
         }
-        world.ground.readers.borrow_mut().clear();
+        world.backend.readers.borrow_mut().clear();
         // Most of it goes; what is left lies in front, if anywhere.
         let live: Vec<u32> = world.live.keys().copied().skip(seed as usize % 60).collect();
         world.run(2, &live, true);
@@ -482,13 +482,13 @@ fn misled(items: &[Item]) -> (Plain, Space) {
     let chunk = Ptr { pgno: Pgno(60), birth: Txnid(5) };
     let mut page = vec![0; PAGE_BYTES];
     write_chunk(&mut page, chunk, Ptr::NONE, items);
-    let mut ground = Plain { page_bytes: PAGE_BYTES, ..Plain::default() };
-    ground.chunks.insert(60, (5, page));
-    *ground.newest.borrow_mut() = 9;
+    let mut backend = Plain { page_bytes: PAGE_BYTES, ..Plain::default() };
+    backend.chunks.insert(60, (5, page));
+    *backend.newest.borrow_mut() = 9;
     let list = vec![Item::free(Pgno(50), 1), Item::chain(chunk, Txnid(0))];
     let mut space = Space::new(FIRST, 100, list);
     space.begin(Txnid(10));
-    (ground, space)
+    (backend, space)
 }
 
 #[track_caller]
@@ -501,20 +501,20 @@ fn is_corrupt<T: std::fmt::Debug>(result: Result<T>) {
 fn chunks_that_name_metas_or_themselves_are_refused() {
     let run = |pgno, pages| Item::run(Pgno(pgno), pages, Txnid(2), Txnid(3), true);
     for item in [run(1, 1), run(FIRST - 1, 2), run(60, 1), run(58, 3), run(60, 5), run(99, 2)] {
-        let (ground, mut space) = misled(&[run(20, 2), item]);
-        assert_eq!(space.take(&ground, Stay::Short).unwrap(), Pgno(50));
-        is_corrupt(space.take(&ground, Stay::Short));
-        let (ground, mut space) = misled(&[run(20, 2), item]);
-        is_corrupt(space.take_run(&ground, 2));
+        let (backend, mut space) = misled(&[run(20, 2), item]);
+        assert_eq!(space.take(&backend, Stay::Short).unwrap(), Pgno(50));
+        is_corrupt(space.take(&backend, Stay::Short));
+        let (backend, mut space) = misled(&[run(20, 2), item]);
+        is_corrupt(space.take_run(&backend, 2));
         // A commit that opens chains to look for a free tail.
-        let (ground, mut space) = misled(&[run(20, 2), item]);
-        assert_eq!(space.take(&ground, Stay::Short).unwrap(), Pgno(50));
+        let (backend, mut space) = misled(&[run(20, 2), item]);
+        assert_eq!(space.take(&backend, Stay::Short).unwrap(), Pgno(50));
         let sweep = Sweep { roof: 100, ..Sweep::default() };
         let shrink = Shrink { pages: 1, sweep, ..NO_SHRINK };
-        is_corrupt(space.seal(&ground, PAGE_BYTES, shrink).map(drop));
+        is_corrupt(space.seal(&backend, PAGE_BYTES, shrink).map(drop));
     }
-    let (ground, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
-    let taken: Vec<u32> = (0..42).map(|_| space.take(&ground, Stay::Short).unwrap().0).collect();
+    let (backend, mut space) = misled(&[run(FIRST, 2), run(61, 39)]);
+    let taken: Vec<u32> = (0..42).map(|_| space.take(&backend, Stay::Short).unwrap().0).collect();
     let sound: Vec<u32> = [50].into_iter().chain(61..100).chain(FIRST..FIRST + 2).collect();
     assert_eq!(taken, sound);
 }
@@ -523,39 +523,39 @@ fn chunks_that_name_metas_or_themselves_are_refused() {
 #[test]
 fn what_was_written_is_not_taken_from_a_list_that_names_it_again() {
     let again = Item::run(Pgno(50), 1, Txnid(2), Txnid(3), true);
-    let (ground, mut space) = misled(&[again]);
-    let pgno = space.take(&ground, Stay::Short).unwrap();
+    let (backend, mut space) = misled(&[again]);
+    let pgno = space.take(&backend, Stay::Short).unwrap();
     assert_eq!(pgno, Pgno(50));
     space.note_written(pgno, 1);
-    is_corrupt(space.take(&ground, Stay::Short));
+    is_corrupt(space.take(&backend, Stay::Short));
 }
 
 #[test]
 #[should_panic(expected = "P8, F3")]
 fn what_was_written_is_not_given_back() {
-    let (ground, mut space) = misled(&[]);
-    let pgno = space.take(&ground, Stay::Short).unwrap();
+    let (backend, mut space) = misled(&[]);
+    let pgno = space.take(&backend, Stay::Short).unwrap();
     space.note_written(pgno, 1);
     space.give_back(pgno, 1);
 }
 
 #[test]
-fn the_frontier_does_not_move_back_over_what_was_written() {
-    let (ground, mut space) = misled(&[]);
-    let run = space.take_run(&ground, 5).unwrap();
+fn the_high_water_mark_does_not_move_back_over_written_pages() {
+    let (backend, mut space) = misled(&[]);
+    let run = space.take_run(&backend, 5).unwrap();
     assert_eq!(run, Pgno(100));
     space.note_written(run, 5);
     space.used -= 1;
-    is_corrupt(space.take_run(&ground, 5));
+    is_corrupt(space.take_run(&backend, 5));
 }
 
 /// F1: two pointers of a damaged tree lead to one page, and both are followed in freeing it.
 #[test]
 fn a_page_that_was_freed_twice_is_not_recorded() {
     for (first, second) in [((20, 1), (20, 1)), ((20, 8), (24, 1)), ((24, 1), (20, 8))] {
-        let (ground, mut space) = misled(&[]);
+        let (backend, mut space) = misled(&[]);
         space.retire(Pgno(first.0), first.1, Txnid(4), true);
         space.retire(Pgno(second.0), second.1, Txnid(6), true);
-        is_corrupt(space.seal(&ground, PAGE_BYTES, NO_SHRINK).map(drop));
+        is_corrupt(space.seal(&backend, PAGE_BYTES, NO_SHRINK).map(drop));
     }
 }

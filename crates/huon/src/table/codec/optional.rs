@@ -1,4 +1,4 @@
-//! What may be missing.
+//! Values that may be missing.
 
 use std::borrow::Cow;
 

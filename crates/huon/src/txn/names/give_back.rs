@@ -1,20 +1,20 @@
 //! Numbers that are given back: which names are gone, and whose turn it is (N4, N6).
 
-use super::{FIRST_SWEEP, Names, RESTING, State};
+use super::{FIRST_SWEEP, NameState, Names, RESTING};
 use crate::alloc::copied;
 use crate::error::Result;
 
 impl Names {
     /// A write transaction is over that has made or dropped the table of this name: whether it is
     /// there now, or was gone in a snapshot.
-    pub(in crate::txn) fn settle(&self, name: &[u8], state: State) {
+    pub(in crate::txn) fn settle(&self, name: &[u8], state: NameState) {
         let mut book = self.book();
         let Some(group) = book.groups.get_mut(name) else { return };
         if group.pinned {
-            return group.state = State::There;
+            return group.state = NameState::There;
         }
         group.state = state;
-        if let State::Gone(at) = state
+        if let NameState::Gone(at) = state
             && let Ok(name) = copied(name)
         {
             book.gone.push_back((name.into_boxed_slice(), at));
@@ -44,11 +44,11 @@ impl Names {
         let mut book = self.book();
         let book = &mut *book;
         let Some(group) = book.groups.get_mut(name) else { return };
-        if group.pinned || group.state != State::Gone(at) {
+        if group.pinned || group.state != NameState::Gone(at) {
             return;
         }
         if seen {
-            group.state = State::There;
+            group.state = NameState::There;
             return;
         }
         let Some(group) = book.groups.remove(name) else { return };
@@ -72,7 +72,7 @@ impl Names {
         if book.groups.len() < book.next_sweep {
             return Ok(Vec::new());
         }
-        let there = book.groups.iter().filter(|(_, group)| group.state == State::There);
+        let there = book.groups.iter().filter(|(_, group)| group.state == NameState::There);
         let mut names = Vec::new();
         names.try_reserve(book.groups.len())?;
         for (name, _) in there {
@@ -93,9 +93,9 @@ impl Names {
     /// Others have dropped the table, unless this client has made it again since.
     pub(in crate::txn) fn note_gone(&self, name: &[u8], at: u64) {
         let is_there =
-            self.book().groups.get(name).is_some_and(|group| group.state == State::There);
+            self.book().groups.get(name).is_some_and(|group| group.state == NameState::There);
         if is_there {
-            self.settle(name, State::Gone(at));
+            self.settle(name, NameState::Gone(at));
         }
     }
 }

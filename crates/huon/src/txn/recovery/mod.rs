@@ -1,4 +1,4 @@
-//! What happens when an environment is opened after an unclean end: a kill, a crash, a power loss.
+//! Opening an environment after an unclean end: a kill, a crash, a power loss.
 //!
 //! Nothing is replayed, and nothing was logged. The file holds up to three metas, each with a whole
 //! snapshot below it, and the question is only which of them to believe.

@@ -13,13 +13,13 @@
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::{Flag, Plan};
+use crate::lock::{Flag, FlushPlan};
 use crate::page::{CommitKind, META_SLOTS, Meta, Txnid};
 use crate::planted::{self, Bug};
 use crate::tell;
 use crate::txn::Core;
 use crate::txn::commit::taken_over;
-use crate::txn::flush::FLUSH_LOOK;
+use crate::txn::flush::FLUSH_WAIT;
 use crate::txn::recovery::{known_metas, tail};
 
 impl Core {
@@ -31,10 +31,10 @@ impl Core {
         let _role = loop {
             // Read before the try: a client that releases the lock after the try changes the
             // number.
-            let bell = self.store.board.bell();
+            let events = self.store.board.events();
             match self.try_flusher()? {
                 Some(role) => break role,
-                None => self.store.board.wait_bell(bell, FLUSH_LOOK, None),
+                None => self.store.board.wait_events(events, FLUSH_WAIT, None),
             };
         };
         self.repair()
@@ -73,7 +73,7 @@ impl Core {
             let text = "the lock file names another snapshot than the repair has sealed (P16)";
             return Err(Error::corrupt_file(text));
         }
-        let plan = Plan {
+        let plan = FlushPlan {
             mark,
             meta_slot: self.slot_for_repair(durable.meta_slot, chosen.txnid)?,
             two_flush: true,

@@ -14,7 +14,7 @@ use crate::page::{
 use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::Ground;
+use crate::store::space::Backend;
 use crate::tree::read;
 
 /// Bytes that are copied and written at once.
@@ -98,11 +98,11 @@ impl<'s, 'f> Tail<'s, 'f> {
         if ptr.birth > self.newest {
             return Err(damaged(ptr, Reason::Header));
         }
-        self.meet(ptr.pgno.0, 1).map(|()| true)
+        self.enter_once(ptr.pgno.0, 1).map(|()| true)
     }
 
     /// Each page is reached at most once, so no work is done twice.
-    fn meet(&mut self, pgno: u32, pages: u32) -> Result<()> {
+    fn enter_once(&mut self, pgno: u32, pages: u32) -> Result<()> {
         let end = pgno.checked_add(pages).filter(|&end| end <= self.used);
         let end = end.ok_or_else(|| Error::corrupt(pgno, Reason::OutOfRange.text()))?;
         self.seen.try_reserve(pages as usize)?;
@@ -135,7 +135,7 @@ impl<'s, 'f> Tail<'s, 'f> {
             return leaf.map(drop).on(ptr);
         }
         let count = admit(page, ptr, Kind::Leaf, 0).on(ptr)?;
-        let leaf = crate::page::Leaf::view(page, count).on(ptr)?;
+        let leaf = crate::page::SlottedLeaf::view(page, count).on(ptr)?;
         for cell in leaf.cells() {
             let cell = cell.on(ptr)?;
             match cell.kind {
@@ -156,7 +156,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         if !self.enters(Ptr { pgno: run.pgno, birth: run.birth })? {
             return Ok(());
         }
-        self.meet(run.pgno.0 + 1, run.pages(self.store.page_bytes) - 1)?;
+        self.enter_once(run.pgno.0 + 1, run.pages(self.store.page_bytes) - 1)?;
         let bytes = self.store.run_verified(run, self.used)?;
         (self.each)(Piece { offset: u64::from(run.pgno.0) * self.store.page_bytes as u64, bytes })
     }

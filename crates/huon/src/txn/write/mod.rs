@@ -16,7 +16,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
-use crate::page::{AnyOrder, Geometry, Meta, Tree, Txnid};
+use crate::page::{AnyOrder, Meta, PageGeometry, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::edit::TreeMut;
 use crate::tree::finger::Finger;
@@ -24,10 +24,10 @@ use crate::txn::catalog::{Catalog, NAMES};
 use crate::txn::kept::Kept;
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
-use crate::txn::open_tables::{OpenTables, State};
+use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
 use crate::txn::{Base, Core, Release};
-use nested::Level;
+use nested::TxnLevel;
 
 /// Why the pages of a write transaction are there.
 const PAGES_THERE: &str = "pages are there until the commit";
@@ -116,11 +116,11 @@ pub struct WriteTxn {
     pub(crate) base: Meta,
     pub(crate) base_mark: Mark,
     pub(crate) main: Tree,
-    pub(crate) geometry: Geometry,
+    pub(crate) geometry: PageGeometry,
     pub(super) tables: RefCell<OpenTables>,
     /// Functions of the caller's that order the tables it has used.
     pub(super) kept: Kept,
-    pub(super) levels: Vec<Level>,
+    pub(super) levels: Vec<TxnLevel>,
     /// Where the last put was made, from the first change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
@@ -365,7 +365,7 @@ impl WriteTxn {
                 self.main = tree;
             } else {
                 let used = self.tables.get_mut().used(no).expect("the edit began with it");
-                self.remember(used.at, State::Found { tree, changed: true });
+                self.remember(used.at, TableState::Found { tree, changed: true });
             }
         }
         Ok(done)

@@ -5,17 +5,17 @@
 use super::WriteTxn;
 use crate::alloc::copied;
 use crate::error::{Error, Result};
-use crate::page::{Geometry, Tree};
+use crate::page::{PageGeometry, Tree};
 use crate::txn::notes::Notes;
 use crate::txn::open_tables;
 
 /// The state that a nested level restores when it is aborted.
-pub(in crate::txn) struct Level {
+pub(in crate::txn) struct TxnLevel {
     /// Of a savepoint; `None` for a nested transaction.
     name: Option<Box<[u8]>>,
     main: Tree,
-    geometry: Geometry,
-    pub(in crate::txn) tables: open_tables::Mark,
+    geometry: PageGeometry,
+    pub(in crate::txn) tables: open_tables::LevelMark,
     notes: Notes,
 }
 
@@ -161,7 +161,7 @@ impl WriteTxn {
     /// How many levels lie below the newest savepoint of that name.
     fn savepoint_depth(&self, name: &[u8]) -> Result<usize> {
         let own = self.levels.iter().rposition(|level| level.name.is_none()).map_or(0, |at| at + 1);
-        let named = |level: &Level| level.name.as_deref() == Some(name);
+        let named = |level: &TxnLevel| level.name.as_deref() == Some(name);
         match self.levels[own..].iter().rposition(named) {
             Some(at) => Ok(own + at),
             None => Err(Error::Invalid("there is no savepoint of that name")),
@@ -173,7 +173,7 @@ impl WriteTxn {
         self.pages_mut().push_level()?;
         let tables = self.tables.get_mut().begin_level();
         let Self { main, geometry, notes, .. } = *self;
-        self.levels.push(Level { name, main, geometry, tables, notes });
+        self.levels.push(TxnLevel { name, main, geometry, tables, notes });
         Ok(())
     }
 
@@ -209,7 +209,7 @@ impl WriteTxn {
         self.core.store.set_geometry(&level.geometry);
         self.tables.get_mut().abort_level(level.tables);
         self.renew_stamp();
-        // What outer levels have lost is gone for good.
+        // Pages that outer levels have lost are gone for good.
         self.broken = self.pages().is_lost();
     }
 }

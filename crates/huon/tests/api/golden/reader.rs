@@ -102,7 +102,7 @@ impl<'f> Reader<'f> {
     }
 
     fn enter(&mut self, pgno: u64, pages: u64) {
-        assert!(pgno != 0 && pgno + pages <= self.used, "page {pgno} is past the frontier");
+        assert!(pgno != 0 && pgno + pages <= self.used, "page {pgno} is past the mark");
         (pgno..pgno + pages).for_each(|n| assert!(self.pages.insert(n), "page {n} twice"));
     }
 

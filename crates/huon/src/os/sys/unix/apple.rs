@@ -72,8 +72,8 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
     }
 }
 
-pub(super) fn wake(word: &Word, who: Wake) -> bool {
-    let Some(calls) = calls() else { return plain::wake(word, who) };
+pub(super) fn wake(word: &Word, which: Wake) -> bool {
+    let Some(calls) = calls() else { return plain::wake(word, which) };
     // SAFETY: the word lies in a live mapping.
     unsafe { (calls.wake)(word.as_ptr().cast(), WATCHED_BYTES, SHARED) == 0 }
 }

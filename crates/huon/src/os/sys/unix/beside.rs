@@ -53,7 +53,7 @@ impl Beside {
 
     /// Makes the file; `false`: it is not to be made (1). No error if it is there by then.
     pub(crate) fn make(&self, path: &Path) -> io::Result<bool> {
-        let draft = Draft::beside(path)?;
+        let draft = UnnamedFile::beside(path)?;
         if !self.give(&draft.file)? {
             return Ok(false);
         }
@@ -103,22 +103,22 @@ fn create(path: &Path) -> io::Result<File> {
 }
 
 /// A file that does not have its name yet.
-struct Draft {
+struct UnnamedFile {
     file: File,
     /// A name of its own, where the file system has no files without one.
     name: Option<PathBuf>,
 }
 
-impl Draft {
+impl UnnamedFile {
     /// A new one, in the directory of `path`.
-    fn beside(path: &Path) -> io::Result<Draft> {
+    fn beside(path: &Path) -> io::Result<UnnamedFile> {
         if let Some(file) = nameless::create(path) {
-            return Ok(Draft { file, name: None });
+            return Ok(UnnamedFile { file, name: None });
         }
         // Short, and unlike the name: that may have no room for more.
         let name = format!(".huon-{}-{}", std::process::id(), unique_number());
         let name = path.with_file_name(name);
-        Ok(Draft { file: create(&name)?, name: Some(name) })
+        Ok(UnnamedFile { file: create(&name)?, name: Some(name) })
     }
 
     /// No error if `path` is there by then. Unlike a rename, a link never replaces what appeared
@@ -135,7 +135,7 @@ impl Draft {
     }
 }
 
-impl Drop for Draft {
+impl Drop for UnnamedFile {
     /// Whatever became of it, a name of its own is of no use any more.
     fn drop(&mut self) {
         if let Some(name) = &self.name {
@@ -173,11 +173,11 @@ impl Beside {
 mod tests {
     use super::*;
     use crate::os::RealShared;
-    use crate::os::testing::{Scratch, skip};
+    use crate::os::testing::{ScratchDir, skip};
 
     const STRANGER: u32 = 65534;
 
-    fn data_file(scratch: &Scratch) -> File {
+    fn data_file(scratch: &ScratchDir) -> File {
         let file = create(&scratch.join("data")).expect("a file");
         file.set_permissions(Permissions::from_mode(0o640)).expect("its own mode");
         file
@@ -190,7 +190,7 @@ mod tests {
 
     #[test]
     fn a_new_file_is_whole_and_as_accessible_as_the_data_file() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let data = data_file(&scratch);
         let given = fchown(&data, Some(STRANGER), Some(STRANGER));
         if given.is_err() {
@@ -219,10 +219,10 @@ mod tests {
     /// A process that is killed before the file is whole leaves no name behind.
     #[test]
     fn a_draft_has_no_name() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         let names = || std::fs::read_dir(scratch.path()).unwrap().count();
-        let draft = Draft::beside(&path).unwrap();
+        let draft = UnnamedFile::beside(&path).unwrap();
         if draft.name.is_some() {
             return skip("os::beside::tests", "this file system has no nameless files");
         }
@@ -231,7 +231,7 @@ mod tests {
         draft.give_name(&path).unwrap();
         assert_eq!((names(), std::fs::metadata(&path).unwrap().len()), (1, 4096));
         // Another process was faster.
-        let late = Draft::beside(&path).unwrap();
+        let late = UnnamedFile::beside(&path).unwrap();
         late.give_name(&path).unwrap();
         drop((draft, late));
         assert_eq!((names(), std::fs::metadata(&path).unwrap().len()), (1, 4096));
@@ -240,10 +240,11 @@ mod tests {
     /// Where the file system has no nameless files.
     #[test]
     fn a_draft_with_a_name_loses_it() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let (path, name) = (scratch.join("lock"), scratch.join(".huon-1-1"));
         let names = || std::fs::read_dir(scratch.path()).unwrap().count();
-        let draft = |name: &Path| Draft { file: create(name).unwrap(), name: Some(name.into()) };
+        let draft =
+            |name: &Path| UnnamedFile { file: create(name).unwrap(), name: Some(name.into()) };
         drop(draft(&name));
         assert_eq!(names(), 0);
         let named = draft(&name);
@@ -254,7 +255,7 @@ mod tests {
 
     #[test]
     fn the_files_of_clients_are_the_owners_too() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let data = data_file(&scratch);
         let given = fchown(&data, Some(STRANGER), Some(STRANGER));
         if given.is_err() {
@@ -271,7 +272,7 @@ mod tests {
     #[cfg(target_os = "linux")]
     #[test]
     fn access_lists_are_taken_over() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let data = data_file(&scratch);
         // Version 2; the owner, one user, the group, the mask, others: kind, permissions and id of
         // each.

@@ -1,4 +1,4 @@
-//! What a `fork` does to open environments (P5; C6 to C8 of "A forked child goes on" in
+//! Effects of a `fork` on open environments (P5; C6 to C8 of "A forked child goes on" in
 //! docs/INVARIANTS.md).
 //!
 //! A forked child shares the parent's open file descriptions, and with them its OFD locks: the
@@ -50,14 +50,14 @@ const MARKS_FIRST: u64 = 1 << 30;
 const MARKS_COUNT: u64 = 1 << 30;
 
 /// Zeros while vacant, so that the table costs memory only where it was used.
-struct Entry {
+struct DescriptorEntry {
     /// One more than the descriptor's number.
     descriptor: AtomicI32,
     mark: AtomicU64,
 }
 
-static ENTRIES: [Entry; DESCRIPTORS_MAX] =
-    [const { Entry { descriptor: AtomicI32::new(VACANT), mark: AtomicU64::new(0) } };
+static ENTRIES: [DescriptorEntry; DESCRIPTORS_MAX] =
+    [const { DescriptorEntry { descriptor: AtomicI32::new(VACANT), mark: AtomicU64::new(0) } };
         DESCRIPTORS_MAX];
 /// Entries from here on were never used.
 static HIGH: AtomicUsize = AtomicUsize::new(0);
@@ -325,7 +325,7 @@ fn seek(descriptor: i32, offset: u64, whence: i32) -> Option<u64> {
 
 /// How long a thread waits for another one that installs the handlers. In a child that was forked
 /// meanwhile it waits in vain; then they are installed twice, which does no harm.
-const INSTALL_PATIENCE: Duration = Duration::from_secs(1);
+const INSTALL_TIMEOUT: Duration = Duration::from_secs(1);
 
 fn install() -> Result<()> {
     const NOT_YET: u32 = 0;
@@ -336,7 +336,7 @@ fn install() -> Result<()> {
     loop {
         match STATE.compare_exchange(NOT_YET, AT_IT, Ordering::Acquire, Ordering::Acquire) {
             Err(DONE) => return Ok(()),
-            Err(_) if start.elapsed() < INSTALL_PATIENCE => std::thread::yield_now(),
+            Err(_) if start.elapsed() < INSTALL_TIMEOUT => std::thread::yield_now(),
             _ => break,
         }
     }

@@ -20,20 +20,20 @@ use super::{fork, system};
 use crate::planted::{self, Bug};
 
 /// A page of a file that no code reads.
-pub(crate) struct Keeper {
+pub(crate) struct LockKeeper {
     base: NonNull<u8>,
     fork_generation: u32,
 }
 
 // SAFETY: an address that is only ever unmapped.
-unsafe impl Send for Keeper {}
+unsafe impl Send for LockKeeper {}
 // SAFETY: as above.
-unsafe impl Sync for Keeper {}
+unsafe impl Sync for LockKeeper {}
 
 /// Any length does; the kernel rounds it up.
 const BYTES: usize = 1;
 
-impl Keeper {
+impl LockKeeper {
     /// Keeps the locks of `file`. `another` is a description of the same file, on which it is tried
     /// with a lock of that kind on `byte`, which no other client uses. `None`: not possible here.
     pub(crate) fn new(
@@ -41,35 +41,35 @@ impl Keeper {
         another: File,
         byte: i64,
         hold: Hold,
-    ) -> io::Result<Option<Keeper>> {
+    ) -> io::Result<Option<LockKeeper>> {
         if !locks::change(&another, Way::Bytes, byte, hold)? {
             return Ok(None);
         }
-        let trial = Keeper::map(&another)?;
+        let trial = LockKeeper::map(&another)?;
         drop(another);
         let kept = !locks::is_free(file, byte)?;
         drop(trial);
         let ends = locks::is_free(file, byte)?;
         if kept && ends || planted::is(Bug::LockOutlivesDescriptor) {
-            Keeper::map(file)
+            LockKeeper::map(file)
         } else {
             Ok(None)
         }
     }
 
     /// Keeps them where it is known to do so; `None`: the kernel has nothing of the kind.
-    pub(crate) fn map(file: &File) -> io::Result<Option<Keeper>> {
+    pub(crate) fn map(file: &File) -> io::Result<Option<LockKeeper>> {
         if !system::MAPS_KEEP_LOCKS {
             return Ok(None);
         }
         let base = memory::map_file(file, BYTES, Access::None)?;
-        let keeper = Keeper { base, fork_generation: fork::generation() };
+        let keeper = LockKeeper { base, fork_generation: fork::generation() };
         system::keep_from_children(base.as_ptr().cast(), BYTES)?;
         Ok(Some(keeper))
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LockKeeper {
     fn drop(&mut self) {
         if !fork::is_inherited(self.fork_generation) {
             // SAFETY: the mapping is ours (invariant 1), and no code reads it.
@@ -85,7 +85,7 @@ mod tests {
 
     #[test]
     fn a_lock_lasts_as_long_as_the_page() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let path = scratch.join("lock");
         std::fs::write(&path, [0; 16]).unwrap();
         let open = || File::options().read(true).write(true).open(&path).unwrap();
@@ -94,7 +94,7 @@ mod tests {
             return skip("os::keeper::tests", "no OFD locks on this system");
         }
         assert!(locks::change(&mine, Way::Bytes, 7, Hold::Alone).unwrap());
-        let Some(keeper) = Keeper::new(&mine, open(), 8, Hold::Alone).unwrap() else {
+        let Some(keeper) = LockKeeper::new(&mine, open(), 8, Hold::Alone).unwrap() else {
             return skip("os::keeper::tests", "no lock outlives its descriptor here");
         };
         assert!(locks::is_free(&other, 8).unwrap(), "the trial is over");
@@ -105,7 +105,7 @@ mod tests {
 
         assert!(locks::change(&other, Way::Bytes, 8, Hold::Alone).unwrap());
         assert!(
-            Keeper::new(&open(), open(), 8, Hold::Alone).unwrap().is_none(),
+            LockKeeper::new(&open(), open(), 8, Hold::Alone).unwrap().is_none(),
             "the byte is held"
         );
     }
@@ -113,7 +113,7 @@ mod tests {
     /// As on a file system that maps another file than the one that is locked.
     #[test]
     fn a_lock_that_ends_with_its_descriptor_is_not_relied_on() {
-        let scratch = Scratch::new();
+        let scratch = ScratchDir::new();
         let open = |name| {
             let path = scratch.join(name);
             std::fs::write(&path, [0; 16]).unwrap();
@@ -123,7 +123,7 @@ mod tests {
         if !locks::is_free(&mine, 8).is_ok_and(|free| free) {
             return skip("os::keeper::tests", "no OFD locks on this system");
         }
-        assert!(Keeper::new(&mine, below, 8, Hold::Alone).unwrap().is_none());
+        assert!(LockKeeper::new(&mine, below, 8, Hold::Alone).unwrap().is_none());
         assert!(locks::is_free(&mine, 8).unwrap());
     }
 }

@@ -55,14 +55,14 @@ pub(super) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
 }
 
 /// Wakes the sleepers on the word that are meant; whether there were any.
-pub(super) fn wake(word: &Word, who: Wake) -> bool {
-    let most = if who.is_for_one() { 1 } else { i32::MAX };
+pub(super) fn wake(word: &Word, which: Wake) -> bool {
+    let most = if which.is_for_one() { 1 } else { i32::MAX };
     let none: *const u32 = std::ptr::null();
     // SAFETY: the futex word lies in a live mapping; this kind of call uses no other pointer.
     unsafe {
         let operation = libc::FUTEX_WAKE_BITSET;
         let word = low_half(word);
-        libc::syscall(libc::SYS_futex, word, operation, most, none, none, who.marks()) > 0
+        libc::syscall(libc::SYS_futex, word, operation, most, none, none, which.marks()) > 0
     }
 }
 
@@ -176,7 +176,7 @@ pub(super) fn is_steady(file: &File) -> bool {
 
 /// A new file in memory, or, where the kernel makes none, one whose name is gone.
 pub(super) fn memory_file() -> io::Result<File> {
-    // Nobody runs it as a program, which some systems want to be promised; older kernels do not
+    // No process runs it as a program, which some systems want to be promised; older kernels do not
     // know the promise.
     in_memory(libc::MFD_CLOEXEC | libc::MFD_NOEXEC_SEAL)
         .or_else(|_| in_memory(libc::MFD_CLOEXEC))

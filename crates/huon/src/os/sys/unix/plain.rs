@@ -1,4 +1,4 @@
-//! What takes the place of things that a system does not have.
+//! Replacements for functions that a system does not have.
 
 use std::fs::{File, OpenOptions};
 use std::io;

@@ -24,14 +24,14 @@ pub(crate) fn wait(word: &Word, expected: u64, timeout: Duration, marks: u32) {
 
 /// Wakes the sleepers on the word that are meant; whether there were any, as far as the kernel
 /// tells.
-pub(crate) fn wake(word: &Word, who: Wake) -> bool {
+pub(crate) fn wake(word: &Word, which: Wake) -> bool {
     #[cfg(any(test, feature = "simulation"))]
     match forced().as_deref() {
-        Some("poll") => return super::plain::wake(word, who),
+        Some("poll") => return super::plain::wake(word, which),
         Some("all") => return system::wake(word, Wake::All),
         _ => {}
     }
-    system::wake(word, who)
+    system::wake(word, which)
 }
 
 /// `HUON_WAIT`: tests go the ways of systems that have no marks (`all`), or no sleeping on a word

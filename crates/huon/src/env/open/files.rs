@@ -13,7 +13,7 @@ use crate::planted::{self, Bug};
 use crate::txn::recovery;
 
 /// The files that an opening works on.
-pub(crate) struct Ground {
+pub(crate) struct OpenFiles {
     pub(crate) storage: Box<dyn Storage>,
     pub(crate) shared: Arc<dyn Shared>,
     /// The lock file is this client's own memory: no other client can see it, so no other may
@@ -21,7 +21,7 @@ pub(crate) struct Ground {
     pub(crate) private: bool,
 }
 
-impl Ground {
+impl OpenFiles {
     /// Whether this process may only read the lock file.
     pub(super) fn is_guest(&self) -> bool {
         !self.shared.writable()
@@ -50,19 +50,19 @@ pub(crate) struct Inherited {
 }
 
 /// The real files behind `path`, created if need be.
-pub(crate) fn real_ground(path: &Path, options: &Options) -> Result<Ground> {
-    ground_of(path, options, None)
+pub(crate) fn real_files(path: &Path, options: &Options) -> Result<OpenFiles> {
+    files_of(path, options, None)
 }
 
 /// The same in a forked child, which wants the very files of its parent.
-pub(crate) fn inherited_ground(path: &Path, options: &Options, of: Inherited) -> Result<Ground> {
-    match ground_of(path, options, Some(of)) {
+pub(crate) fn inherited_files(path: &Path, options: &Options, of: Inherited) -> Result<OpenFiles> {
+    match files_of(path, options, Some(of)) {
         Err(Error::Io(e)) if e.source.kind() == std::io::ErrorKind::NotFound => Err(Error::Forked),
         found => found,
     }
 }
 
-fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Result<Ground> {
+fn files_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Result<OpenFiles> {
     let mut file = FileOptions {
         // A reader opens for writing too where it may: then it can be first, and writers can join
         // it.
@@ -116,7 +116,7 @@ fn ground_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Re
         Some(shared) => shared,
         None => private_lock_file()?,
     };
-    Ok(Ground { storage: Box::new(opened), shared, private })
+    Ok(OpenFiles { storage: Box::new(opened), shared, private })
 }
 
 /// The lock file for a guest. `None`: it cannot be had, or not be used so.
@@ -127,8 +127,8 @@ fn visit(lock: &Path) -> Result<Option<RealShared>> {
     }
 }
 
-/// No lock file is made or opened beside what is no environment. What is not one yet, and shows
-/// nothing of anything else, has a lock file while it becomes one: see [`refuse_foreign_alone`].
+/// No lock file is made or opened beside a file that is no environment. An empty file, or one that
+/// another client is just making one of, may have a lock file: see [`refuse_foreign_alone`].
 fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Result<()> {
     match refuse_foreign_alone(storage, options) {
         Err(Error::NotADatabase(_)) if lock.symlink_metadata().is_ok() => {
@@ -143,8 +143,8 @@ fn refuse_foreign(storage: &dyn Storage, lock: &Path, options: &Options) -> Resu
     }
 }
 
-/// Nothing is written to what is no environment, or to its lock file. An empty file becomes one.
-/// Under the gate, where nothing is half made.
+/// Nothing is written to a file that is no environment, or to its lock file. An empty file becomes
+/// one. Under the gate, where nothing is half made.
 pub(super) fn refuse_foreign_alone(storage: &dyn Storage, options: &Options) -> Result<()> {
     if options.create && !options.read_only && storage.file_bytes()? == 0 {
         Ok(())

@@ -1,4 +1,4 @@
-//! The bells of the board: how clients hear of flushes, and of commits.
+//! The event words of the board: how clients hear of flushes, and of commits.
 //!
 //! Waiting for a commit (V):
 //!
@@ -15,7 +15,7 @@
 use std::time::Duration;
 
 use super::Board;
-use crate::lock::layout::{BELL, NEWS, WATCHERS};
+use crate::lock::layout::{EVENTS, NEWS, WATCHERS};
 use crate::os::word::{Ordering, fence, pause};
 use crate::os::{ANY_MARK, Wake};
 use crate::planted::{self, Bug};
@@ -54,28 +54,28 @@ impl Board {
     }
 
     /// A number that changes with each event of flushing: end, failure, change of the flusher.
-    pub(crate) fn bell(&self) -> u64 {
-        self.fixed()[BELL].load(Ordering::Acquire)
+    pub(crate) fn events(&self) -> u64 {
+        self.fixed()[EVENTS].load(Ordering::Acquire)
     }
 
-    /// Sleeps until the bell is no longer `seen`, at most `timeout`; may return early, or miss
+    /// Sleeps until the number is no longer `seen`, at most `timeout`; may return early, or miss
     /// events that are not about `snapshot`. Read the number first, then check whether there is
     /// anything to wait for: so no event is missed.
-    pub(crate) fn wait_bell(&self, seen: u64, timeout: Duration, snapshot: Option<u64>) {
-        self.shared().wait(BELL, seen, timeout, snapshot.map_or(ANY_MARK, mark_of));
+    pub(crate) fn wait_events(&self, seen: u64, timeout: Duration, snapshot: Option<u64>) {
+        self.shared().wait(EVENTS, seen, timeout, snapshot.map_or(ANY_MARK, mark_of));
     }
 
     /// The flusher lock is free: wakes one of the committers that still wait, to flush for all of
     /// them.
-    pub(in crate::lock) fn ring_next(&self) {
+    pub(in crate::lock) fn notify_next(&self) {
         let (durable, sealed) = (self.durable().txnid(), self.sealed().txnid());
         let marks = if durable < sealed { marks_of(durable + 1, sealed) } else { ANY_MARK };
-        self.ring(Wake::First(marks));
+        self.notify(Wake::First(marks));
     }
 
-    pub(in crate::lock) fn ring(&self, who: Wake) {
-        self.fixed()[BELL].fetch_add(1, Ordering::AcqRel);
-        self.shared().wake(BELL, who);
+    pub(in crate::lock) fn notify(&self, which: Wake) {
+        self.fixed()[EVENTS].fetch_add(1, Ordering::AcqRel);
+        self.shared().wake(EVENTS, which);
     }
 }
 
