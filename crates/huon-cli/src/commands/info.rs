@@ -194,7 +194,7 @@ fn readers_text(info: &EnvInfo) -> String {
     let (count, age) = (info.readers.len(), span(oldest.age_ms));
     let behind = match oldest.ids_behind {
         0 => "at the newest snapshot".into(),
-        lag => format!("{} behind", number(lag)),
+        ids => format!("{} behind", number(ids)),
     };
     format!("{count}{parked}; the oldest, in process {}, is {behind}, {age} old", oldest.pid)
 }

@@ -82,22 +82,22 @@ pub(crate) fn reader_json(info: &ReaderInfo) -> Value {
         "pid": info.pid,
         "thread": info.thread,
         "snapshot": info.txnid,
-        "lag": info.ids_behind,
+        "ids_behind": info.ids_behind,
         "age_ms": info.age_ms,
         "parked": info.parked,
     })
 }
 
 fn heading() -> String {
-    row([&"client", &"pid", &"snapshot"], ["lag", "age", "retains", "alone"])
+    row([&"client", &"pid", &"snapshot"], ["behind", "age", "retains", "alone"])
 }
 
 /// The reader, and how much it retains.
 fn row(
     [client, pid, snapshot]: [&dyn Display; 3],
-    [lag, age, retains, alone]: [&str; 4],
+    [behind, age, retains, alone]: [&str; 4],
 ) -> String {
-    format!("{client:>6} {pid:>7} {snapshot:>13} {lag:>9} {age:>7} {retains:>11} {alone:>11}")
+    format!("{client:>6} {pid:>7} {snapshot:>13} {behind:>9} {age:>7} {retains:>11} {alone:>11}")
 }
 
 /// `huon readers`.

@@ -66,7 +66,7 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         json!({
             "by": by,
             "pid": reader.map(|reader| reader.pid),
-            "lag": reader.map(|reader| reader.ids_behind),
+            "ids_behind": reader.map(|reader| reader.ids_behind),
             "age_ms": reader.map(|reader| reader.age_ms),
             "parked": reader.map(|reader| reader.parked),
             "snapshot": snapshot.txnid,

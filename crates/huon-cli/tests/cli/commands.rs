@@ -207,7 +207,7 @@ fn slow_and_parked_readers_are_told_apart() {
     put("yellow");
     let text = place.good(&["readers", "a.huon"]);
     let rows: Vec<&str> = text.lines().collect();
-    assert!(rows[0].ends_with(" lag     age     retains       alone"), "{text}");
+    assert!(rows[0].ends_with(" behind     age     retains       alone"), "{text}");
     assert!(rows[1].ends_with("KiB  parked") && rows[2].ends_with("KiB"), "{text}");
     assert!(rows.iter().all(|row| row.len() <= 80) && rows.len() == 3, "{text}");
     let json = |command: &str| -> Value {
@@ -217,7 +217,10 @@ fn slow_and_parked_readers_are_told_apart() {
     let [slow, fast] = [&readers["readers"][0], &readers["readers"][1]];
     assert_eq!((&slow["parked"], &fast["parked"]), (&true.into(), &false.into()));
     assert_eq!(fast["snapshot"], live.id());
-    assert!(slow["lag"].as_u64() > fast["lag"].as_u64() && slow["thread"].is_u64(), "{readers}");
+    assert!(
+        slow["ids_behind"].as_u64() > fast["ids_behind"].as_u64() && slow["thread"].is_u64(),
+        "{readers}"
+    );
     // What it keeps alone is what comes free when it goes.
     let alone = slow["alone_bytes"].as_u64().unwrap();
     assert!(0 < alone && alone <= slow["retained_bytes"].as_u64().unwrap(), "{readers}");
