@@ -197,7 +197,8 @@ fn records_in_random_order_fill_no_file_that_holds_them() {
 /// Something to do in a transaction, in a round of that number.
 type Work<'w> = &'w dyn Fn(&mut WriteTxn, u64);
 
-/// What each does leaves little behind, however often it is done.
+/// What each does leaves little behind, however often it is done, in the transaction itself and in
+/// a level of it.
 #[test]
 fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
     const M: MultiDef<U64, U64> = MultiDef::new("m");
@@ -256,21 +257,51 @@ fn what_a_transaction_makes_and_undoes_again_and_again_costs_it_once() {
         }),
     ];
     for (what, work) in works {
-        for buffered in [64, 4096] {
+        for (buffered, in_level) in [(64, false), (4096, false), (64, true), (4096, true)] {
             let mut used = [0, 0];
             for (at, rounds) in [4, 40].into_iter().enumerate() {
                 let dir = place();
                 let env = open(&dir, 1 << 20, buffered);
                 let mut txn = env.write().unwrap();
-                (0..rounds).for_each(|round| work(&mut txn, round));
+                let all = |txn: &mut WriteTxn| {
+                    (0..rounds).for_each(|round| work(txn, round));
+                    Ok(())
+                };
+                if in_level { txn.nested(all) } else { all(&mut txn) }.unwrap();
                 let t = txn.create_table(&TableDef::<U64, Bytes>::new("last")).unwrap();
                 put_any(t, &mut txn, 1, 1);
                 txn.commit().unwrap();
                 used[at] = sizes(&env).1;
             }
             let [few, many] = used;
-            assert!(many <= 2 * few + 300, "{what}, {buffered} buffered: {few}, then {many} pages");
+            let place = format!("{what}, {buffered} buffered, in a level: {in_level}");
+            assert!(many <= 2 * few + 300, "{place}: {few}, then {many} pages");
         }
+    }
+}
+
+/// A level that writes more than its transaction buffers, in a file that what it writes would fill
+/// many times over: whatever the sizes of values, and under whatever it began.
+#[test]
+fn a_level_fills_no_file_that_holds_what_it_leaves() {
+    for (buffered, bytes, begun) in [(8, 300, 0), (8, 300, 500), (64, 20_000, 0), (64, 90_000, 3)] {
+        let dir = place();
+        let env = open(&dir, 2500, buffered);
+        let mut numbers = Numbers(3);
+        let mut txn = env.write().unwrap();
+        let t = txn.create_table(&T).unwrap();
+        let keys = 2_000_000 / bytes;
+        (0..begun).for_each(|key| put_any(t, &mut txn, key, bytes));
+        txn.nested(|txn| {
+            for _ in 0..30 * keys {
+                let bytes = 1 + numbers.below(bytes);
+                t.put(txn, numbers.below(keys), &vec![5; bytes as usize])?;
+            }
+            Ok(())
+        })
+        .unwrap_or_else(|error| panic!("{buffered} buffered, {bytes} bytes, {begun}: {error}"));
+        txn.commit().unwrap();
+        sizes(&env);
     }
 }
 

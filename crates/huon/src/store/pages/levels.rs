@@ -3,8 +3,8 @@
 //! I6. Own to a level, beyond doubt, are pages that were born after it began: under an id above the
 //!     one of that moment. Only those die when the level drops them. What else it drops may be an
 //!     outer level's; it is retired, and comes back if the level is aborted. When a level commits,
-//!     its parent judges what it has retired by its own bound. (So what a level wrote before its
-//!     first rise waits for its end.)
+//!     its parent judges what it has retired by its own bound. (So what a level writes before its
+//!     first rise is in doubt, and waits for its end; see [`Pages::settle`].)
 //! I7. What an aborted level wrote dies with its births. A number is in one place: the list of what
 //!     a level has written loses it when it dies, so that no abort frees it again.
 
@@ -43,17 +43,28 @@ pub(super) struct Level {
     /// What this level, if it is a nested one, has written and not dropped; or dropped, as long as
     /// it is in doubt whose it is.
     written: ByPgno<Written>,
+    /// Of these, pages in doubt: they were born before the bound.
+    doubtful_pages: u64,
 }
 
 impl Level {
     pub(super) fn new(bound: Txnid, retired_mark: usize) -> Level {
-        Level { bound, retired_mark, shadowed: Vec::new(), written: HashMap::default() }
+        let (shadowed, written) = (Vec::new(), HashMap::default());
+        Level { bound, retired_mark, shadowed, written, doubtful_pages: 0 }
     }
 
     fn note(&mut self, pgno: u32, written: Written) -> Reserved<()> {
         self.written.try_reserve(1)?;
         self.written.insert(pgno, written);
+        let in_doubt = written.birth < self.bound;
+        self.doubtful_pages += if in_doubt { u64::from(written.pages) } else { 0 };
         Ok(())
+    }
+
+    /// I6: pages that the level has written and cannot reuse; `None` if what it writes now is its
+    /// own beyond doubt.
+    pub(super) fn doubtful_pages(&self, txnid: Txnid) -> Option<u64> {
+        (txnid < self.bound).then_some(self.doubtful_pages)
     }
 }
 

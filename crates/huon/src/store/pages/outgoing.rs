@@ -174,13 +174,17 @@ impl Pages {
     }
 
     /// Ends an operation, or rests between two: spills if the write buffer is full, and goes on
-    /// under the next id where that lets dead pages serve again.
+    /// under the next id where that lets dead pages serve again, or makes a nested level sure of
+    /// what it writes (I6).
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
-        if self.outgoing.fixed || !self.space.has_dead() {
+        let txnid = self.txnid();
+        let doubtful = self.buffers.current().doubtful_pages(txnid);
+        if self.outgoing.fixed || doubtful.is_none() && !self.space.has_dead() {
             return Ok(());
         }
-        if self.space.wants_rise(&*self.store, self.buffers.pages())? {
+        let doubtful = doubtful.unwrap_or(0);
+        if self.space.wants_rise(&*self.store, self.buffers.pages(), doubtful)? {
             self.spill_all()?;
         }
         if self.outgoing.wrote && self.buffers.is_empty() {

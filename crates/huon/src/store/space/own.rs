@@ -163,11 +163,18 @@ impl Space {
 
     /// Between operations: whether the transaction should have all its `buffered` pages written, to
     /// go on under another id and reuse its dead pages. Where the file can hardly grow, dead pages
-    /// that need not wait are set free first.
-    pub(crate) fn wants_rise(&mut self, backend: &impl Backend, buffered: usize) -> Result<bool> {
+    /// that need not wait are set free first. Of `doubtful` pages it is not known whether the level
+    /// may reuse them; of those that it writes under the next id it will be (I6).
+    pub(crate) fn wants_rise(
+        &mut self,
+        backend: &impl Backend,
+        buffered: usize,
+        doubtful: u64,
+    ) -> Result<bool> {
         let own = &self.own;
         let enough = WAITING_MIN.max(2 * buffered as u64).max(own.living_pages() / WAITING_PART);
-        if own.waiting_pages >= enough {
+        let waiting = own.waiting_pages + doubtful;
+        if waiting >= enough {
             return Ok(true);
         }
         let wanted = own.dead_pages + ROOM_MIN;
@@ -178,7 +185,7 @@ impl Space {
             self.set_aside()?;
             self.release_all()?;
         }
-        Ok(self.own.waiting_pages > 0 && self.is_tight(backend, wanted))
+        Ok(waiting > 0 && self.is_tight(backend, wanted))
     }
 
     /// Whether so many pages cannot be allocated any more.
