@@ -145,10 +145,15 @@ impl Child {
         }
         let seat = self.orders.seat;
         if stop.act == Act::Fork {
+            let this = std::process::id();
             if (self.system.fork)() {
                 self.silent.store(true, Ordering::Relaxed);
                 self.ledger.set(seat, SeatWord::Fork, u64::from(std::process::id()));
-                live_on();
+                // If its parent was killed before it said so, the supervisor does not know of it,
+                // and would not wait for its end.
+                if is_child_of(this) {
+                    live_on();
+                }
                 (self.system.exit)(0);
             }
             // Until the child runs, it has what a fork shares, and keeps its parent's locks alive.
@@ -187,6 +192,11 @@ impl Child {
     pub(crate) fn compare(&self, canary: &super::content::Canary) -> Outcome<()> {
         compare(&self.ledger, canary)
     }
+}
+
+/// Whether the process that forked this one is still there.
+fn is_child_of(pid: u32) -> bool {
+    rustix::process::getppid().is_some_and(|parent| parent.as_raw_nonzero().get() as u32 == pid)
 }
 
 /// Waits a little now and then. A reader that comes late to its pin must notice, so it often does.
