@@ -125,6 +125,7 @@ pub use os::ReadAhead;
 pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherited, open_kept};
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
+pub use table::bulk::{Append, BulkChunk};
 pub use table::codec::{
     Bool, Bytes, Codec, F32, F64, I8, I16, I32, I64, I128, KeyCodec, KeyPrefix, NativeU32,
     NativeU64, Scratch, Str, TuplePart, U8, U16, U32, U64, U128, Unit,
@@ -139,8 +140,7 @@ pub use table::multi::{Multi, MultiDef, RawMulti};
 pub use table::owned::OwnedRange;
 pub use table::owned_pairs::{OwnedPairs, OwnedValues};
 pub use table::pairs::{Batches, Keys, Pairs, Values};
-pub use table::plain::Append;
-pub use table::txn::Txn;
+pub use table::txn::{AnyTxn, Txn};
 pub use table::value::Owned;
 pub use table::verbs::Change;
 pub use txn::commit::Durability;
@@ -154,6 +154,7 @@ pub use txn::read::ReadTxn;
 pub use txn::recovery::Recovery;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
+pub use txn::write::extension::Extension;
 
 #[cfg(test)]
 mod testing;

@@ -1,5 +1,6 @@
 //! The typed face: tables of keys and values, over the bytes below.
 
+pub(crate) mod bulk;
 pub(crate) mod codec;
 pub(crate) mod cursor;
 pub(crate) mod def;

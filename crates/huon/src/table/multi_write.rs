@@ -4,9 +4,9 @@ use std::ops::{Bound, RangeBounds};
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
+use crate::table::bulk::Append;
 use crate::table::codec::{KeyCodec, Scratch};
 use crate::table::multi::Multi;
-use crate::table::plain::Append;
 use crate::table::txn::{Txn, in_range};
 use crate::table::value::Owned;
 use crate::table::verbs::{Change, DOOMED, OwnedRecord, owned};
@@ -151,9 +151,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     }
 
     /// Puts `new` in the place of `old` among the values of `key`, and returns whether `old` was
-    /// there. Where `new` is there already, `old` goes all the same.
-    /// (In a table, where a key has one value, [`Table::update`](crate::Table::update) needs no
-    /// `old`.)
+    /// there. Where `new` is there already, `old` goes all the same. (In a table, where a key has
+    /// one value, [`Table::update`](crate::Table::update) needs no `old`.)
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -8,19 +8,11 @@ use crate::page::Tree;
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
-use crate::table::txn::{Sealed, Txn, in_range};
+use crate::table::txn::{Txn, in_range};
 use crate::table::value::Owned;
-use crate::tree::build::Builder;
 use crate::tree::put::{NewValue, Put, PutMode};
 use crate::tree::shrink::Whose;
 use crate::txn::write::{How, WriteTxn};
-
-/// What [`Table::bulk_load`] and [`Multi::bulk_load`](crate::Multi::bulk_load) hand to the caller:
-/// adds the next record, or pair.
-///
-/// It has a name so that a function can take one: `fn feed(append: &mut Append<'_, K, V>)`.
-pub type Append<'a, K, V> =
-    dyn for<'k, 'v> FnMut(<K as Codec>::In<'k>, <V as Codec>::In<'v>) -> Result<()> + 'a;
 
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// The value of `key`.
@@ -361,44 +353,6 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// [`Error::TableExists`] if the name is taken, by a table or a record.
     pub fn rename(self, txn: &mut WriteTxn, name: impl AsRef<[u8]>) -> Result<()> {
         txn.rename_table(self.number_in(txn)?, name.as_ref())
-    }
-
-    /// Fills an empty table from records in key order, into full pages and bottom-up: many times
-    /// faster than putting them.
-    ///
-    /// # Errors
-    /// [`Error::KeyOutOfOrder`] breaks the transaction, as any error after the first record does;
-    /// [`Error::Invalid`] if the table is not empty.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
-    /// t.bulk_load(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
-    /// assert_eq!(t.len(&txn)?, 1000);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn bulk_load(
-        self,
-        txn: &mut WriteTxn,
-        feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
-    ) -> Result<()> {
-        if self.len(txn)? != 0 {
-            return Err(Error::Invalid("only an empty table can be built"));
-        }
-        let core = txn.core.clone();
-        txn.edit(self.number_in(txn)?, How::AllOrNothing, |tree| {
-            let mut builder = Builder::new(*tree.tree, tree.order);
-            let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
-            feed(&mut |key, value| {
-                // A child that `feed` forked would build on the parent's pages.
-                core.check_forked()?;
-                let key = K::encode(&key, &mut key_room)?;
-                builder.push(tree.pages, key, V::encode(&value, &mut value_room)?)
-            })?;
-            *tree.tree = builder.finish();
-            Ok(())
-        })
     }
 }
 

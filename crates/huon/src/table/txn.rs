@@ -21,22 +21,31 @@ use crate::txn::read::ReadTxn;
 use crate::txn::write::{How, WriteTxn};
 
 mod sealed {
-    use crate::txn::read::ReadTxn;
-    use crate::txn::write::WriteTxn;
-
-    /// The transaction behind a `&impl Txn`.
-    #[derive(Clone, Copy)]
-    pub enum AnyTxn<'t> {
-        Read(&'t ReadTxn),
-        Write(&'t WriteTxn),
-    }
-
-    pub trait Sealed {
-        fn any(&self) -> AnyTxn<'_>;
-    }
+    pub trait Sealed {}
 }
 
-pub(crate) use sealed::{AnyTxn, Sealed};
+/// The transaction behind a `&impl Txn`, for layers on top of Huon that keep something with one:
+/// [`ReadTxn::attach`], [`WriteTxn::extension`].
+///
+/// ```
+/// # let env = huon::Env::in_memory()?;
+/// fn id(txn: &impl huon::Txn) -> u64 {
+///     match txn.any() {
+///         huon::AnyTxn::Read(txn) => txn.id(),
+///         huon::AnyTxn::Write(txn) => txn.id(),
+///     }
+/// }
+/// assert_eq!(id(&env.read()?), env.read()?.id());
+/// assert!(id(&env.write()?) > id(&env.read()?));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Copy)]
+pub enum AnyTxn<'t> {
+    /// A snapshot.
+    Read(&'t ReadTxn),
+    /// The writer's.
+    Write(&'t WriteTxn),
+}
 
 /// The pages that a transaction of either kind shows.
 ///
@@ -59,7 +68,10 @@ pub(crate) type AnySource = dyn PageSource + Sync;
 /// assert_eq!(count(t, &env.read()?)?, 0);
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-pub trait Txn: Sealed {
+pub trait Txn: sealed::Sealed {
+    /// Which kind of transaction it is.
+    fn any(&self) -> AnyTxn<'_>;
+
     /// As [`ReadTxn::open_table`].
     ///
     /// # Errors
@@ -67,27 +79,27 @@ pub trait Txn: Sealed {
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>>;
 }
 
-impl Sealed for ReadTxn {
+impl sealed::Sealed for ReadTxn {}
+
+impl sealed::Sealed for WriteTxn {}
+
+impl Txn for ReadTxn {
     #[inline]
     fn any(&self) -> AnyTxn<'_> {
         AnyTxn::Read(self)
     }
-}
 
-impl Sealed for WriteTxn {
-    #[inline]
-    fn any(&self) -> AnyTxn<'_> {
-        AnyTxn::Write(self)
-    }
-}
-
-impl Txn for ReadTxn {
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
         self.open_table(def)
     }
 }
 
 impl Txn for WriteTxn {
+    #[inline]
+    fn any(&self) -> AnyTxn<'_> {
+        AnyTxn::Write(self)
+    }
+
     fn open_table<D: Definition>(&self, def: &D) -> Result<Option<D::Handle>> {
         self.open_table(def)
     }

@@ -57,10 +57,8 @@ impl<O: KeyOrder> Builder<O> {
         count: u64,
     ) -> Result<()> {
         self.check(pages, key)?;
-        if !self.edge.is_empty() {
-            // Building a tree of values in between may have spilled.
-            self.touch_edge(pages, 0)?;
-        }
+        // Building a tree of values in between may have spilled.
+        self.go_on(pages)?;
         self.push_cell(pages, key, kind, payload)?;
         self.last_key.try_set(key)?;
         self.tree.entries += count;
@@ -71,6 +69,15 @@ impl<O: KeyOrder> Builder<O> {
     pub(crate) fn count_values(&mut self, values: &Tree) {
         self.tree.branch_pages += values.branch_pages;
         self.tree.leaf_pages += values.leaf_pages;
+    }
+
+    /// The pages may have been settled since the last record was added: what is spilled is edited
+    /// again.
+    pub(crate) fn go_on(&mut self, pages: &mut Pages) -> Result<()> {
+        if !self.edge.is_empty() {
+            self.touch_edge(pages, 0)?;
+        }
+        Ok(())
     }
 
     fn check(&self, pages: &Pages, key: &[u8]) -> Result<()> {

@@ -137,6 +137,7 @@ impl WriteTxn {
             return Err(Error::TxnBroken);
         }
         self.commit_levels(0)?;
+        let extensions = self.finish_extensions()?;
         // A child would edit what its parent edits.
         self.core.check_forked()?;
         reach(Point::CommitBegun);
@@ -160,6 +161,7 @@ impl WriteTxn {
         if is_changed {
             tell::committed(mark.txnid(), &durability);
         }
+        extensions.after_commit(mark.txnid());
         Ok(mark.txnid())
     }
 

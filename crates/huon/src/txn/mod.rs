@@ -9,19 +9,20 @@ pub(crate) mod compact;
 pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
-mod kept;
 mod markers;
 pub(crate) mod meaning;
 pub(crate) mod names;
 #[cfg(test)]
 mod names_tests;
 pub(crate) mod notes;
+mod once_list;
 mod open_tables;
 pub(crate) mod order;
 pub(crate) mod park;
 pub(crate) mod read;
 mod reclaim;
 pub(crate) mod recovery;
+mod seen;
 pub(crate) mod snapshot;
 mod tables;
 pub(crate) mod ticket;
@@ -44,7 +45,9 @@ use crate::store::Store;
 use crate::store::pages::{NextId, Pages, PagesCounts};
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
-use crate::txn::names::Names;
+use crate::txn::meaning::TableInfo;
+use crate::txn::names::{Names, TableNo};
+use crate::txn::once_list::OnceList;
 
 /// So many stamps a write transaction takes at a time.
 const STAMPS: u64 = 1024;
@@ -124,7 +127,18 @@ impl Drop for Release<'_> {
     }
 }
 
+/// What a transaction keeps of the tables that functions of the caller's order, for as long as it
+/// lives: iterators borrow the functions from it, also if a table's number is given back meanwhile.
+type KeptInfos = OnceList<(TableNo, Arc<TableInfo>)>;
+
 impl Core {
+    /// What a handle means, functions included.
+    fn info<'k>(&self, kept: &'k KeptInfos, no: TableNo) -> Result<&'k Arc<TableInfo>> {
+        let find = || self.names.info(no).ok_or(Error::TableNotFound);
+        let (_, info) = kept.get_or_add(|(known, _)| *known == no, || Ok((no, find()?)))?;
+        Ok(info)
+    }
+
     pub(crate) fn check_forked(&self) -> Result<()> {
         if os::is_inherited(self.fork_generation) { Err(Error::Forked) } else { Ok(()) }
     }

@@ -96,6 +96,16 @@ pub(crate) struct TableNo {
 impl TableNo {
     /// The main table, which has no place.
     pub(crate) const MAIN: TableNo = TableNo { place: u32::MAX, version: 0 };
+
+    /// The place in the list of names.
+    pub(super) fn place(self) -> u32 {
+        self.place
+    }
+
+    #[cfg(test)]
+    pub(super) fn test(place: u32, version: u32) -> TableNo {
+        TableNo { place, version }
+    }
 }
 
 struct NamePlace {

@@ -16,7 +16,7 @@ use crate::txn::write::{How, WriteTxn};
 impl WriteTxn {
     /// What a handle means, functions included.
     pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
-        self.kept.get(no, || self.core.names.info(no).ok_or(Error::TableNotFound))
+        self.core.info(&self.kept, no)
     }
 
     /// The table behind a handle as this transaction has it. `None`: it does not exist here.

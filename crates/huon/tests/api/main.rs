@@ -2,9 +2,11 @@
 //! closes descriptors is in `processes`.
 
 mod basic;
+mod bulk;
 mod compact;
 mod comparators;
 mod durability;
+mod extensions;
 mod file;
 mod geometry;
 mod golden;

@@ -260,8 +260,11 @@ impl Pages {
     }
 
     /// A fresh page of this level, with stale contents: the caller initialises it (`header::init`).
+    ///
+    /// Always in memory of its own. A page that is written whole need not be in memory before; seen
+    /// through a view, one that the system has evicted would be read to be overwritten.
     pub(crate) fn allocate(&mut self) -> Result<Ptr> {
-        let (ptr, mut buffer) = self.fresh(Stay::Short)?;
+        let (ptr, mut buffer) = self.fresh(Stay::Short, EditPlace::Memory)?;
         if cfg!(debug_assertions) {
             buffer.fill(0xA5);
         }
@@ -270,15 +273,15 @@ impl Pages {
     }
 
     /// A fresh number, a buffer, and room to note them.
-    fn fresh(&mut self, stay: Stay) -> Result<(Ptr, Buffer)> {
+    fn fresh(&mut self, stay: Stay, place: EditPlace) -> Result<(Ptr, Buffer)> {
         self.shape += 1;
         self.buffers.reserve(1)?;
-        if self.place == EditPlace::File {
+        if place == EditPlace::File {
             self.raise_id()?;
         }
         let pgno = self.space.take(&*self.store, stay)?;
         self.buffers.check_free(pgno, 1)?;
-        let view = match self.place {
+        let view = match place {
             EditPlace::Memory => None,
             EditPlace::File => self.store.view(pgno.0),
         };
@@ -310,7 +313,12 @@ impl Pages {
         }
         // All of it is copied once there is a place for it.
         self.store.ahead(ptr).ask_all();
-        let (fresh, mut buffer) = self.fresh(stay)?;
+        let place = match stay {
+            // Moved for a compaction, and not changed.
+            Stay::Before(_) => EditPlace::Memory,
+            Stay::Short | Stay::Long => self.place,
+        };
+        let (fresh, mut buffer) = self.fresh(stay, place)?;
         let copied = self.bytes(ptr).map(|page| buffer.copy_from_slice(page));
         if let Err(error) = copied {
             self.space.give_back(fresh.pgno, 1);

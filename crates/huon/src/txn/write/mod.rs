@@ -5,6 +5,7 @@
 //! X2. The changes of a dropped transaction have not happened; its id is burnt if it wrote a page
 //!     (P7).
 
+pub(crate) mod extension;
 mod nested;
 
 use std::cell::RefCell;
@@ -21,12 +22,12 @@ use crate::store::pages::{EditPlace, Pages};
 use crate::tree::edit::TreeMut;
 use crate::tree::finger::Finger;
 use crate::txn::catalog::{Catalog, NAMES};
-use crate::txn::kept::Kept;
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
 use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
-use crate::txn::{Base, Core, Release};
+use crate::txn::{Base, Core, KeptInfos, Release};
+use extension::Extensions;
 use nested::TxnLevel;
 
 /// Why the pages of a write transaction are there.
@@ -118,9 +119,9 @@ pub struct WriteTxn {
     pub(crate) main: Tree,
     pub(crate) geometry: PageGeometry,
     pub(super) tables: RefCell<OpenTables>,
-    /// Functions of the caller's that order the tables it has used.
-    pub(super) kept: Kept,
+    pub(super) kept: KeptInfos,
     pub(super) levels: Vec<TxnLevel>,
+    pub(super) extensions: Extensions,
     /// Where the last put was made, from the first change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
@@ -188,8 +189,9 @@ impl WriteTxn {
             base,
             base_mark,
             tables: RefCell::default(),
-            kept: Kept::default(),
+            kept: KeptInfos::default(),
             levels: Vec::new(),
+            extensions: Extensions::default(),
             finger: None,
             stamps: core.take_stamps(),
             broken: false,
@@ -351,7 +353,7 @@ impl WriteTxn {
                 Some(order) => order,
                 None if how == How::Unordered => AnyOrder::UNORDERED,
                 None => {
-                    let info = kept.get(no, || core.names.info(no).ok_or(Error::TableNotFound))?;
+                    let info = core.info(kept, no)?;
                     info.order.resolve(tree.order).ok_or(Error::OrderUnknown)?
                 }
             };

@@ -174,6 +174,7 @@ impl WriteTxn {
         let tables = self.tables.get_mut().begin_level();
         let Self { main, geometry, notes, .. } = *self;
         self.levels.push(TxnLevel { name, main, geometry, tables, notes });
+        self.extensions.begin_level();
         Ok(())
     }
 
@@ -196,6 +197,7 @@ impl WriteTxn {
         let outer = self.levels.last().map(|level| level.tables);
         self.tables.get_mut().commit_level(level.tables, outer);
         self.pages_mut().commit_level();
+        self.extensions.end_level(self.levels.len() + 1, true);
         self.renew_stamp();
         self.broken = self.pages().is_lost();
         if self.broken { Err(Error::OutOfMemory) } else { Ok(()) }
@@ -208,6 +210,7 @@ impl WriteTxn {
         (self.main, self.geometry, self.notes) = (level.main, level.geometry, level.notes);
         self.core.store.set_geometry(&level.geometry);
         self.tables.get_mut().abort_level(level.tables);
+        self.extensions.end_level(self.levels.len() + 1, false);
         self.renew_stamp();
         // Pages that outer levels have lost are gone for good.
         self.broken = self.pages().is_lost();
