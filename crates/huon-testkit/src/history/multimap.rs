@@ -270,8 +270,8 @@ fn expect_exchange(
 ) -> Got {
     let only = match (old, pairs.count_values(key)) {
         (Some(_), _) => None,
-        // How many there are decides before anything else is looked at.
-        (None, 0) => return Got::Flag(false),
+        // How many there are decides before the value is looked at.
+        (None, 0) => return refused_key(max, id, key).unwrap_or(Got::Flag(false)),
         (None, 1) => pairs.held(key).and_then(|held| held.values().next()).map(|pair| &pair.1),
         (None, _) => return Got::Refused(25),
     };
@@ -290,16 +290,20 @@ fn expect_exchange(
 
 /// Why a pair cannot be one of this multimap, if it cannot.
 fn refusal(pairs: &Pairs, max: usize, id: TableId, key: &[u8], value: &[u8]) -> Option<Got> {
+    refused_key(max, id, key).or_else(|| {
+        if value.len() > max {
+            return Some(Got::Refused(23));
+        }
+        (!pairs.takes(value)).then_some(Got::Refused(24))
+    })
+}
+
+/// Why a key cannot be one of this table, if it cannot.
+fn refused_key(max: usize, id: TableId, key: &[u8]) -> Option<Got> {
     if id.order().key_bytes().is_some_and(|bytes| bytes != key.len()) {
         return Some(Got::Refused(3));
     }
-    if key.len() > max {
-        return Some(Got::Refused(1));
-    }
-    if value.len() > max {
-        return Some(Got::Refused(23));
-    }
-    (!pairs.takes(value)).then_some(Got::Refused(24))
+    (key.len() > max).then_some(Got::Refused(1))
 }
 
 /// A multimap and its model, if it exists.
