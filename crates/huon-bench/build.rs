@@ -3,10 +3,11 @@
 
 use std::process::{Command, Stdio};
 
-/// Engines and the libraries of the distribution that they need; none for those that bring their
-/// sources.
+/// Engines, by the names of their modules, and the libraries of the distribution that they need;
+/// none for those that bring their sources.
 const ENGINES: &[(&str, Option<&str>)] = &[
     ("huon", None),
+    ("huon_lsm", None),
     ("lmdb", None),
     ("mdbx", None),
     ("redb", None),
@@ -16,10 +17,11 @@ const ENGINES: &[(&str, Option<&str>)] = &[
     ("leveldb", Some("leveldb")),
     ("sqlite", Some("sqlite3")),
     ("bdb", Some("db-5.3")),
+    ("bf_tree", None),
 ];
 
 /// Engines that do not say their version: it is the locked one.
-const SILENT: [&str; 3] = ["redb", "canopydb", "fjall"];
+const SILENT: [&str; 4] = ["redb", "canopydb", "fjall", "bf_tree"];
 
 fn main() {
     println!("cargo::rerun-if-changed=build.rs");
@@ -29,7 +31,10 @@ fn main() {
             (false, _) if engine == "mdbx" => {
                 absent(engine, "built without the feature mdbx, which needs libclang");
             }
-            (false, _) => absent(engine, &format!("built without the feature {engine}")),
+            (false, _) => {
+                let feature = engine.replace('_', "-");
+                absent(engine, &format!("built without the feature {feature}"));
+            }
             (true, Some(library)) if !links(library) => {
                 absent(engine, &format!("no library {library}; `make bench-deps` installs it"));
             }
@@ -90,7 +95,8 @@ fn builds_bdb() -> bool {
 /// The version of a crate that the lock file has.
 fn locked(name: &str) -> String {
     let lock = std::fs::read_to_string("Cargo.lock").unwrap_or_default();
-    let mut lines = lock.lines().skip_while(|line| *line != format!("name = \"{name}\""));
+    let name = format!("name = \"{}\"", name.replace('_', "-"));
+    let mut lines = lock.lines().skip_while(|line| *line != name);
     let version = lines.nth(1).and_then(|line| line.strip_prefix("version = "));
     version.unwrap_or("unknown").trim_matches('"').to_owned()
 }
@@ -104,9 +110,12 @@ fn commit() -> String {
     if let Some(log) = git(&["rev-parse", "--git-path", "logs/HEAD"]) {
         println!("cargo::rerun-if-changed={log}");
     }
-    let changed = git(&["status", "--porcelain", "--", "../huon"]).is_some_and(|s| !s.is_empty());
+    let sources = ["../huon", "../huon-lsm"];
+    let changed = git(&[&["status", "--porcelain", "--"][..], &sources].concat());
     match git(&["rev-parse", "--short=12", "HEAD"]) {
-        Some(commit) if changed => format!("{commit}, changed"),
+        Some(commit) if changed.is_some_and(|files| !files.is_empty()) => {
+            format!("{commit}, changed")
+        }
         Some(commit) => commit,
         None => "unknown".to_owned(),
     }

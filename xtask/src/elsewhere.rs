@@ -12,7 +12,7 @@ use crate::shell::Shell;
 use crate::targets::{self, Expected};
 
 /// The packages that are to compile for other systems, the engine first.
-const PACKAGES: [&str; 4] = ["huon", "huon-text", "huon-cli", "huon-c"];
+const PACKAGES: [&str; 5] = ["huon", "huon-lsm", "huon-text", "huon-cli", "huon-c"];
 
 /// Targets that all packages are checked for, one of each kind of system; for the others the engine
 /// is.

@@ -6,7 +6,8 @@ use std::process::{Command, Stdio};
 use crate::shell::Shell;
 
 /// The targets, as `fuzz/Cargo.toml` names them.
-const TARGETS: [&str; 6] = ["open_bytes", "mutate_valid", "ops", "crash", "load_text", "lock_file"];
+const TARGETS: [&str; 7] =
+    ["open_bytes", "mutate_valid", "ops", "crash", "load_text", "lock_file", "lsm"];
 
 /// A case that takes longer, in seconds, or more memory, in MiB, is a find.
 const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=16384"];
@@ -66,7 +67,8 @@ fn seeded(shell: &Shell, targets: &[&str], seconds: u64) -> Result<bool, String>
     let rotate = now.map_or(0, |now| now.as_secs()).to_string();
     let mut good = true;
     for target in targets {
-        let mut tests = shell.cargo(["test", "-p", "huon-testkit", "--test", "fuzz", target]);
+        let test = format!("fuzz::{target}");
+        let mut tests = shell.cargo(["test", "-p", "huon-testkit", "--test", "hostile", &test]);
         tests.args(["--", "--exact", "--nocapture"]);
         tests.env("HUON_SECONDS", seconds.to_string()).env("HUON_ROTATE", &rotate);
         good &= shell.run(&mut tests)?;

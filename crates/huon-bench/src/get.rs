@@ -89,7 +89,7 @@ impl Visit for Open<'_> {
     type Out = Result<Box<dyn Store>>;
 
     fn visit<E: Engine>(self) -> Self::Out {
-        let setup = Setup { mode: Mode::Lazy, cache_bytes: 0, page_bytes: None };
+        let setup = Setup { mode: Mode::Lazy, cache_bytes: 0, page_bytes: None, background: true };
         Ok(Box::new(E::open(self.0, &setup)?))
     }
 }

@@ -43,6 +43,9 @@ enum Command {
     /// One workload on one engine, in this process; prints lines of JSON
     #[command(hide = true)]
     Run(Order),
+    /// One of the processes of a workload that has several
+    #[command(hide = true)]
+    Writer(workload::processes::Writer),
     /// Random lookups, beside LMDB's
     Get(get::Args),
     /// What a call through the C interface of LMDB costs over the same call in Rust
@@ -62,6 +65,7 @@ fn main() -> Result<()> {
         Command::Report(args) => report::run(&args),
         Command::List => suite::list(),
         Command::Run(order) => engine::visit(&order.engine.clone(), Child(&order))?,
+        Command::Writer(writer) => workload::processes::write(&writer),
         Command::Get(args) => get::run(&args),
         #[cfg(engine_huon)]
         Command::Calls(args) => calls::run(&args),

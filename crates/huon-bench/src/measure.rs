@@ -51,7 +51,7 @@ pub(crate) struct Session<'o> {
 impl<'o> Session<'o> {
     pub(crate) fn new<E: Engine>(order: &'o Order, out: &'o mut dyn std::io::Write) -> Session<'o> {
         let (mode, page_bytes) = (order.mode, order.page_bytes);
-        let setup = Setup { mode, cache_bytes: CACHE_BYTES, page_bytes };
+        let setup = Setup { mode, cache_bytes: CACHE_BYTES, page_bytes, background: true };
         let last = Measurement {
             engine: E::NAME.to_owned(),
             version: E::version(),
@@ -103,6 +103,12 @@ impl<'o> Session<'o> {
         self.last.options = E::options(&self.setup);
     }
 
+    /// Leaves to another process what an engine does in threads of its own.
+    pub(crate) fn without_threads<E: Engine>(&mut self) {
+        self.setup.background = false;
+        self.last.options = E::options(&self.setup);
+    }
+
     /// Says what records the following cells are about.
     pub(crate) fn describe(&mut self, data: &Data) {
         self.last.records = data.count.into();
@@ -123,10 +129,24 @@ impl<'o> Session<'o> {
         unit: &str,
         work: impl FnOnce(&mut Probe) -> Result<u64>,
     ) -> Result<()> {
+        self.measure_since(Stretch::begin(&self.dir)?, cell, unit, work)
+    }
+
+    /// The beginning of a cell that other cells are parts of.
+    pub(crate) fn begin(&self) -> Result<Stretch> {
+        Stretch::begin(&self.dir)
+    }
+
+    /// As [`Session::measure`], with all that happened since the beginning of `stretch`.
+    pub(crate) fn measure_since(
+        &mut self,
+        stretch: Stretch,
+        cell: &str,
+        unit: &str,
+        work: impl FnOnce(&mut Probe) -> Result<u64>,
+    ) -> Result<()> {
         let mut probe = Probe::default();
-        forget_peak();
-        let before = Used::now(&self.dir)?;
-        let started = Instant::now();
+        let Stretch { started, used: before } = stretch;
         let operations = work(&mut probe).map_err(|e| format!("{cell}: {e}"))?;
         let elapsed = probe.spent.unwrap_or_else(|| started.elapsed());
         let after = Used::now(&self.dir)?;
@@ -134,6 +154,7 @@ impl<'o> Session<'o> {
         self.last.seconds = elapsed.as_secs_f64();
         self.last.latency_ns = probe.latencies.map(|latencies| quantiles(&latencies));
         self.last.series = probe.series;
+        self.last.remarks = probe.remarks;
         self.last.user_seconds = after.user_seconds - before.user_seconds;
         self.last.system_seconds = after.system_seconds - before.system_seconds;
         self.last.written_bytes = after.written_bytes - before.written_bytes;
@@ -169,6 +190,20 @@ impl<'o> Session<'o> {
     }
 }
 
+/// What the clock and the process's counters showed when a cell began.
+pub(crate) struct Stretch {
+    started: Instant,
+    used: Used,
+}
+
+impl Stretch {
+    fn begin(dir: &Path) -> Result<Stretch> {
+        forget_peak();
+        let used = Used::now(dir)?;
+        Ok(Stretch { started: Instant::now(), used })
+    }
+}
+
 /// What a closure under the clock may say about itself.
 #[derive(Default)]
 pub(crate) struct Probe {
@@ -178,6 +213,8 @@ pub(crate) struct Probe {
     pub(crate) series: Vec<(f64, f64)>,
     /// The time that counts, where it is not all of it.
     pub(crate) spent: Option<Duration>,
+    /// What the engine tells about itself at the end.
+    pub(crate) remarks: String,
 }
 
 impl Probe {
@@ -225,6 +262,11 @@ impl Timed {
         self.0.record(started.elapsed().as_nanos() as u64)?;
         result
     }
+
+    /// The longest of them.
+    pub(crate) fn longest(&self) -> Duration {
+        Duration::from_nanos(self.0.max())
+    }
 }
 
 fn quantiles(latencies: &Histogram<u64>) -> Latency {
@@ -236,7 +278,7 @@ fn quantiles(latencies: &Histogram<u64>) -> Latency {
     }
 }
 
-/// What the process has used so far.
+/// What the process has used so far, with its children that have ended.
 struct Used {
     user_seconds: f64,
     system_seconds: f64,
@@ -247,13 +289,15 @@ struct Used {
 
 impl Used {
     fn now(dir: &Path) -> Result<Used> {
-        let usage: Usage = getrusage(UsageWho::RUSAGE_SELF)?;
+        let own: Usage = getrusage(UsageWho::RUSAGE_SELF)?;
+        let ended = getrusage(UsageWho::RUSAGE_CHILDREN)?;
+        // The kernel adds that of children itself, once they have been waited for.
         let io = std::fs::read_to_string("/proc/self/io").unwrap_or_default();
         let seconds =
             |time: nix::sys::time::TimeVal| time.tv_sec() as f64 + time.tv_usec() as f64 / 1e6;
         Ok(Used {
-            user_seconds: seconds(usage.user_time()),
-            system_seconds: seconds(usage.system_time()),
+            user_seconds: seconds(own.user_time()) + seconds(ended.user_time()),
+            system_seconds: seconds(own.system_time()) + seconds(ended.system_time()),
             written_bytes: field(&io, "wchar:").unwrap_or(0),
             dirtied_bytes: field(&io, "write_bytes:").unwrap_or(0),
             disk_flushes: flushes(dir),

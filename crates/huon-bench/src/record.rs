@@ -81,6 +81,9 @@ pub(crate) struct Measurement {
     /// Further figures that only this cell has, as the size of the file over time.
     #[serde(skip_serializing_if = "Vec::is_empty", default)]
     pub(crate) series: Vec<(f64, f64)>,
+    /// What the engine tells about itself at the end of the cell, as `12 runs`.
+    #[serde(skip_serializing_if = "String::is_empty", default)]
+    pub(crate) remarks: String,
 }
 
 /// Quantiles of the latencies of a cell, in nanoseconds.

@@ -169,6 +169,15 @@ impl Types {
         let key = key.or(first.map(|table| order(table.order)));
         let value = tables.iter().find_map(|table| named(&table.value_type));
         let value = value.or(first.and_then(|table| table.values).map(order));
+        Types::new(args, key, value)
+    }
+
+    /// What the user says; else types of these names, if they are known.
+    pub(crate) fn of_names(args: &TypeArgs, key: &str, value: &str) -> Types {
+        Types::new(args, Type::stored(key), Type::stored(value))
+    }
+
+    fn new(args: &TypeArgs, key: Option<Type>, value: Option<Type>) -> Types {
         let stored = |kind: Option<Type>| kind.unwrap_or(Type::Text);
         Types {
             key: Column::new("key", args.key_type.as_ref(), args.hex, stored(key)),

@@ -14,7 +14,14 @@ const MARK: &str = "<!-- From here on `HUON_WRITE=1 cargo test -p huon-cli docs`
 fn tables() -> String {
     let mut text = String::new();
     for command in args::Args::command().get_subcommands() {
-        table(&mut text, &format!("huon {}", command.get_name()), command);
+        let name = format!("huon {}", command.get_name());
+        if command.has_subcommands() {
+            for inner in command.get_subcommands() {
+                table(&mut text, &format!("{name} {}", inner.get_name()), inner);
+            }
+        } else {
+            table(&mut text, &name, command);
+        }
     }
     for command in alias::commands() {
         table(&mut text, command.get_name(), &command);

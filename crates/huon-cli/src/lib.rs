@@ -32,6 +32,7 @@ mod number;
 mod open;
 mod out;
 mod paint;
+mod parts;
 mod progress;
 mod stop;
 mod table;

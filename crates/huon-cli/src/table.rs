@@ -4,6 +4,7 @@
 //! 2. A name that is no table's says what it is.
 
 use std::ops::Bound;
+use std::path::Path;
 
 use huon::{
     Error, MultiDef, Order, RawMulti, RawTable, ReadTxn, TableDef, TableStat, Txn, WriteTxn,
@@ -13,6 +14,7 @@ use crate::args::{Make, PartArgs, Target, TypeArgs};
 use crate::columns::Types;
 use crate::fail::{Code, Failure};
 use crate::open;
+use crate::parts;
 use crate::text::Form;
 
 /// A table of either kind.
@@ -73,7 +75,10 @@ pub(crate) fn find(txn: &impl Txn, name: &[u8]) -> Result<Option<AnyTable>, Fail
 /// The table that a command names, which must be there.
 pub(crate) fn named(txn: &impl Txn, target: &Target) -> Result<AnyTable, Failure> {
     let name = open::name(target.table.as_deref())?;
-    find(txn, &name)?.ok_or_else(|| missing(&target.file, &name))
+    match find(txn, &name)? {
+        Some(table) => Ok(table),
+        None => Err(absent(txn, &target.file, &name)?),
+    }
 }
 
 /// The types of the table's keys and values.
@@ -107,7 +112,20 @@ pub(crate) fn refused(error: Error, part: &Part) -> Failure {
     }
 }
 
-pub(crate) fn missing(file: &std::path::Path, name: &[u8]) -> Failure {
+/// The same, where an LSM table may have that name.
+pub(crate) fn absent(txn: &impl Txn, file: &Path, name: &[u8]) -> Result<Failure, Failure> {
+    if !parts::has_lsm_table(txn, name)? {
+        return Ok(missing(file, name));
+    }
+    let (path, name) = (file.display(), Form::Plain.show(name));
+    let text = format!(
+        "{path} has \"{name}\" as an LSM table, not as an ordinary one; `huon lsm` has its \
+         commands, and `huon lsm dump {path} --table {name}` its records."
+    );
+    Ok(Failure::Told(Code::Problems, text))
+}
+
+pub(crate) fn missing(file: &Path, name: &[u8]) -> Failure {
     let (path, name) = (file.display(), Form::Plain.show(name));
     let text = format!("{path} has no table \"{name}\"; `huon tables {path}` lists what it has.");
     Failure::Told(Code::Problems, text)
@@ -126,6 +144,7 @@ pub(crate) fn to_fill(
                     table with --table.";
         return Err(Failure::usage(text));
     }
+    parts::refuse(&name)?;
     if let (Some(native), Some(bytes)) = (make.native_bytes(), make.value_bytes)
         && bytes != native
     {

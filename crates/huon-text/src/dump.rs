@@ -230,7 +230,7 @@ impl Dump<'_, '_> {
         text.header("VERSION=3")?;
         text.header(if self.print { "format=print" } else { "format=bytevalue" })?;
         if !table.name.is_empty() {
-            name(text, &table.name)?;
+            text.table_name(&table.name)?;
         }
         text.header("type=btree")?;
         // LMDB reserves so much for what it loads; its default is ten megabytes.
@@ -271,19 +271,6 @@ impl Dump<'_, '_> {
         text.header(format!("db_pagesize={}", contents.page_bytes))?;
         text.header("HEADER=END")
     }
-}
-
-fn name(text: &mut TextWriter<'_>, name: &[u8]) -> Result<()> {
-    let is_plain = !name.iter().any(|byte| byte.is_ascii_control());
-    text.raw(b"database=")?;
-    if is_plain {
-        text.raw(name)?;
-        return text.raw(b"\n");
-    }
-    name.escape_ascii().try_for_each(|byte| text.raw(&[byte]))?;
-    text.raw(b"\n")?;
-    // A line cannot hold it as it is.
-    text.named("huon_name", name)
 }
 
 /// What the header of a multimap says about values.

@@ -2,6 +2,8 @@
 //!
 //! - [`dump()`] writes what an environment holds, and rescues what it can of a damaged file.
 //! - [`load()`] reads such text, whichever program wrote it.
+//! - [`SectionWriter`] and [`read_sections()`] are the text alone, for records that do not lie in
+//!   tables of their own.
 //!
 //! ```
 //! use huon_text::{DumpOptions, LoadOptions, dump, load};
@@ -34,7 +36,9 @@ mod header;
 mod lines;
 mod load;
 mod meter;
+mod sections;
 
 pub use dump::{DumpOptions, DumpReport, dump};
 pub use error::{Error, InputError, Result};
 pub use load::{LoadOptions, LoadReport, load};
+pub use sections::{Section, SectionSink, SectionWriter, read_sections};

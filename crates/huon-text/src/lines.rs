@@ -60,6 +60,20 @@ impl<'o> TextWriter<'o> {
         self.raw(b"\n")
     }
 
+    /// The header lines of a table's name.
+    pub(crate) fn table_name(&mut self, name: &[u8]) -> Result<()> {
+        let is_plain = !name.iter().any(|byte| byte.is_ascii_control());
+        self.raw(b"database=")?;
+        if is_plain {
+            self.raw(name)?;
+            return self.raw(b"\n");
+        }
+        name.escape_ascii().try_for_each(|byte| self.raw(&[byte]))?;
+        self.raw(b"\n")?;
+        // A line cannot hold it as it is.
+        self.named("huon_name", name)
+    }
+
     /// A key or a value.
     pub(crate) fn data(&mut self, bytes: &[u8]) -> Result<()> {
         self.raw(b" ")?;

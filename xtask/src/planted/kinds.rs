@@ -21,13 +21,15 @@ const fn class(
 }
 
 /// A binary belongs to the first class that fits.
-const CLASSES: [Class; 12] = [
+const CLASSES: [Class; 14] = [
     class("costs", "huon-testkit", &["costs"]),
     class("kills", "huon-testkit", &["kills"]),
     class("hostile", "huon-testkit", &["hostile"]),
     class("flips", "huon-testkit", &["flips"]),
     class("unit", "huon", &["lib"]),
     class("interface", "huon", &[]),
+    class("lsm", "huon-lsm", &[]),
+    class("lsm-crash", "huon-testkit", &["lsm"]),
     class("model", "huon-testkit", &["features", "histories"]),
     class("catalogue", "huon-testkit", &["catalogue"]),
     class("faults", "huon-testkit", &["faults", "syscalls", "alloc"]),
@@ -95,12 +97,13 @@ impl Class {
 /// The tests as they usually are: package, target and path of each binary.
 fn build_tests(shell: &Shell) -> Result<Vec<(String, String, PathBuf)>, String> {
     let target = shell.target.join("planted");
-    let mut cargo = shell.cargo(["test", "-p", "huon", "--lib"]);
-    cargo.args(["-p", "huon-testkit", "--tests", "--features", "huon/planted,huon/simulation"]);
+    let mut cargo = shell.cargo(["test", "-p", "huon", "--lib", "-p", "huon-lsm"]);
+    cargo.args(["-p", "huon-testkit", "--tests", "--features"]);
+    cargo.arg("huon/planted,huon/simulation,huon-lsm/planted");
     let found = built::build(cargo.env("CARGO_TARGET_DIR", target))?;
     let named = found.into_iter().map(|it| (it.package().to_owned(), it.target, it.path));
     // The test kit's own unit tests test the test kit.
-    Ok(named.filter(|(package, target, _)| package == "huon" || target != "lib").collect())
+    Ok(named.filter(|(package, target, _)| package != "huon-testkit" || target != "lib").collect())
 }
 
 /// The engine's own tests, built for `model`, loom or shuttle.

@@ -217,10 +217,11 @@ fn kept(shell: &Shell) -> PathBuf {
 
 /// Complains about a bug in the list that the page does not show as caught, in the same words.
 pub(crate) fn check(root: &Path, files: &[Source]) -> Vec<String> {
-    let list = std::fs::read_to_string(root.join(super::LIST)).unwrap_or_default();
+    let list =
+        super::LISTS.map(|list| std::fs::read_to_string(root.join(list)).unwrap_or_default());
     let page = files.iter().find(|file| file.path == PAGE).map_or("", |file| &file.text);
     let mut complaints = Vec::new();
-    let bugs: Vec<Bug> = super::listed(&list);
+    let bugs: Vec<Bug> = super::listed(&list.concat());
     match Matrix::written(root) {
         Ok(written) if written.page(&bugs) != page => complaints.push(format!(
             "{PAGE} is not what {DATA} and the list make; cargo xtask planted --write"

@@ -23,8 +23,8 @@ use matrix::{Matrix, Trial};
 use crate::shell::Shell;
 pub(crate) use matrix::check;
 
-/// Where the bugs are listed.
-const LIST: &str = "crates/huon/src/planted.rs";
+/// Where the bugs are listed: those of the engine, and of its LSM tables.
+const LISTS: [&str; 2] = ["crates/huon/src/planted.rs", "crates/huon-lsm/src/planted.rs"];
 /// The part of the full figures that the first try runs, and the usual one.
 const SMALL: u32 = 100;
 const USUAL: u32 = 10;
@@ -60,7 +60,7 @@ pub(crate) fn run(shell: &Shell, wish: &Wish) -> Result<bool, String> {
         return matrix.write(shell, &all);
     }
     if let Some(unknown) = wish.bugs.iter().find(|n| all.iter().all(|bug| bug.number != **n)) {
-        return Err(format!("{LIST} has no bug {unknown}"));
+        return Err(format!("{} have no bug {unknown}", LISTS.join(" and ")));
     }
     let is_wanted = |bug: &&Bug| wish.bugs.is_empty() || wish.bugs.contains(&bug.number);
     let bugs: Vec<&Bug> = all.iter().filter(is_wanted).collect();
@@ -128,12 +128,18 @@ impl Trier<'_> {
     }
 }
 
-/// Reads the list.
+/// Reads the lists.
 fn bugs(shell: &Shell) -> Result<Vec<Bug>, String> {
-    let text =
-        std::fs::read_to_string(shell.root.join(LIST)).map_err(|e| format!("{LIST}: {e}"))?;
-    let bugs = listed(&text);
-    if bugs.is_empty() { Err(format!("{LIST} lists no bugs")) } else { Ok(bugs) }
+    let mut bugs = Vec::new();
+    for list in LISTS {
+        let text = std::fs::read_to_string(shell.root.join(list));
+        let found = listed(&text.map_err(|e| format!("{list}: {e}"))?);
+        if found.is_empty() {
+            return Err(format!("{list} lists no bugs"));
+        }
+        bugs.extend(found);
+    }
+    Ok(bugs)
 }
 
 /// Reads the variants `Name = 7,` of an enum, each behind a comment that says what is left out.

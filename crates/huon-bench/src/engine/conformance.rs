@@ -34,28 +34,46 @@ impl Visit for History {
         if !E::offers(self.mode) || !E::KEEPS || !E::READS {
             return Ok(0);
         }
-        let setup = Setup { mode: self.mode, cache_bytes: 64 << 20, page_bytes: None };
-        let dir = tempfile::tempdir()?;
+        let setup =
+            Setup { mode: self.mode, cache_bytes: 64 << 20, page_bytes: None, background: true };
         assert!(!E::version().is_empty() && !E::options(&setup).is_empty());
-        let mut model = Model::new();
-        let mut rng = fastrand::Rng::with_seed(3);
-        for _ in 0..3 {
-            let db = E::open(dir.path(), &setup)?;
-            compare(&db, &model, &mut rng)?;
-            for _ in 0..12 {
-                transaction(&db, &mut model, &mut rng)?;
-                compare(&db, &model, &mut rng)?;
-            }
-            snapshot(&db, &mut model)?;
-            aborts(&db)?;
-            db.sync()?;
-            db.settle()?;
-            compare(&db, &model, &mut rng)?;
-            db.close()?;
+        // With deletes, and how often the database is opened.
+        let histories: &[(bool, u32)] =
+            if E::KEEPS_DELETES { &[(true, 3)] } else { &[(true, 1), (false, 3)] };
+        for &(deletes, openings) in histories {
+            history::<E>(&setup, deletes, openings)?;
         }
-        assert!(model.len() > 100, "{}: too little was kept", E::NAME);
         Ok(1)
     }
+}
+
+fn history<E: Engine>(setup: &Setup, deletes: bool, openings: u32) -> Result<()> {
+    let dir = tempfile::tempdir()?;
+    let mut model = Model::new();
+    let mut rng = fastrand::Rng::with_seed(3);
+    for _ in 0..openings {
+        let db = E::open(dir.path(), setup)?;
+        compare(&db, &model, &mut rng)?;
+        for _ in 0..12 {
+            transaction(&db, &mut model, &mut rng, deletes)?;
+            compare(&db, &model, &mut rng)?;
+        }
+        if E::TRANSACTS {
+            snapshot(&db, &mut model)?;
+            aborts(&db)?;
+        }
+        alone(&db, &mut model, &mut rng)?;
+        compare(&db, &model, &mut rng)?;
+        db.sync()?;
+        db.work_off()?;
+        compare(&db, &model, &mut rng)?;
+        db.settle()?;
+        compare(&db, &model, &mut rng)?;
+        db.remarks()?;
+        db.close()?;
+    }
+    assert!(model.len() > 100, "{}: too little was kept", E::NAME);
+    Ok(())
 }
 
 /// Short keys, so that they meet again, some with long ends.
@@ -65,26 +83,34 @@ fn key(rng: &mut fastrand::Rng) -> Vec<u8> {
     key
 }
 
-fn value(rng: &mut fastrand::Rng) -> Vec<u8> {
+/// A value that the engine takes with a key so long.
+fn value<E: Engine>(rng: &mut fastrand::Rng, key_bytes: usize) -> Vec<u8> {
     let length = match rng.u8(0..10) {
         0 => 0,
         1 => rng.usize(10_000..20_000),
         _ => rng.usize(1..200),
     };
+    let length = length.max(E::LIMITS.value_bytes_min).min(E::LIMITS.record_bytes_max - key_bytes);
+    assert_eq!(E::LIMITS.refuse(key_bytes, length), None, "{}", E::NAME);
     (0..length).map(|_| rng.u8(..)).collect()
 }
 
 /// A transaction of random changes, at whose end the model is what the database must be.
-fn transaction<E: Engine>(db: &E, model: &mut Model, rng: &mut fastrand::Rng) -> Result<()> {
+fn transaction<E: Engine>(
+    db: &E,
+    model: &mut Model,
+    rng: &mut fastrand::Rng,
+    deletes: bool,
+) -> Result<()> {
     let mut txn = db.write()?;
     for _ in 0..rng.usize(1..150) {
         let key = key(rng);
-        if rng.u8(0..3) == 0 {
+        if deletes && rng.u8(0..3) == 0 {
             let was_there = model.remove(&key).is_some();
             let said = txn.delete(&key)?;
             assert!(said || !was_there, "{}: a key that was there was not deleted", E::NAME);
         } else {
-            let value = value(rng);
+            let value = value::<E>(rng, key.len());
             txn.put(&key, &value)?;
             model.insert(key.clone(), value);
         }
@@ -94,6 +120,27 @@ fn transaction<E: Engine>(db: &E, model: &mut Model, rng: &mut fastrand::Rng) ->
         }
     }
     txn.commit()
+}
+
+/// Puts with a commit each, in two threads.
+fn alone<E: Engine>(db: &E, model: &mut Model, rng: &mut fastrand::Rng) -> Result<()> {
+    let mut shares = [Vec::new(), Vec::new()];
+    for (at, share) in shares.iter_mut().enumerate() {
+        for _ in 0..10 {
+            // No key is in both.
+            let key = [vec![at as u8], key(rng)].concat();
+            let value = value::<E>(rng, key.len());
+            model.insert(key.clone(), value.clone());
+            share.push((key, value));
+        }
+    }
+    std::thread::scope(|scope| {
+        let put = |share: &[(Vec<u8>, Vec<u8>)]| {
+            share.iter().try_for_each(|(key, value)| db.put_alone(key, value))
+        };
+        let threads = shares.each_ref().map(|share| scope.spawn(move || put(share)));
+        threads.into_iter().try_for_each(|thread| thread.join().map_err(|_| "a panic")?)
+    })
 }
 
 /// Looks at everything, in every way that the engine has.
@@ -132,13 +179,16 @@ fn compare<E: Engine>(db: &E, model: &Model, rng: &mut fastrand::Rng) -> Result<
 }
 
 /// A scan each way.
-fn scans(read: &mut impl Read, model: &Model, from: Option<&[u8]>, limit: u64) -> Result<()> {
+fn scans<R: Read>(read: &mut R, model: &Model, from: Option<&[u8]>, limit: u64) -> Result<()> {
     let within = |key: &[u8], way: Way| match (from, way) {
         (None, _) => true,
         (Some(from), Way::Up) => key >= from,
         (Some(from), Way::Down) => key <= from,
     };
     for way in [Way::Up, Way::Down] {
+        if way == Way::Down && !R::SCANS_DOWN {
+            continue;
+        }
         let mut found = Vec::new();
         let count =
             read.scan(from, way, limit, |key, value| found.push((key.to_vec(), value.to_vec())))?;

@@ -5,16 +5,20 @@
 
 use std::ops::Bound;
 use std::path::Path;
+use std::time::Duration;
 
 use fjall::config::CompressionPolicy;
 use fjall::{
-    CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch, PersistMode,
-    Readable,
+    AbstractTree, CompressionType, Database, Keyspace, KeyspaceCreateOptions, OwnedWriteBatch,
+    PersistMode, Readable,
 };
 
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Debt, Engine, Mode, Read, Result, Setup, Way, Write};
 
 const WORKERS_COUNT: usize = 2;
+/// Looks at idle workers, one after another, that say that nothing is left to be done.
+const IDLE_LOOKS: u32 = 3;
+const LOOK_EACH: Duration = Duration::from_millis(10);
 
 /// One fjall database with one keyspace.
 pub(crate) struct Fjall {
@@ -25,6 +29,7 @@ pub(crate) struct Fjall {
 
 impl Engine for Fjall {
     const NAME: &'static str = "fjall";
+    const DEBT: Debt = Debt::Known;
     type Read<'e> = Snapshot<'e>;
     type Write<'e> = Batch<'e>;
 
@@ -70,6 +75,19 @@ impl Engine for Fjall {
 
     fn sync(&self) -> Result<()> {
         Ok(self.db.persist(PersistMode::SyncAll)?)
+    }
+
+    /// Waits until the workers have had nothing to do for a while: one compaction may ask for
+    /// another.
+    fn work_off(&self) -> Result<()> {
+        let mut idle_count = 0;
+        while idle_count < IDLE_LOOKS {
+            std::thread::sleep(LOOK_EACH);
+            let flushes_count = self.keyspace.tree.sealed_memtable_count();
+            let is_idle = flushes_count == 0 && self.db.active_compactions() == 0;
+            idle_count = if is_idle { idle_count + 1 } else { 0 };
+        }
+        Ok(())
     }
 
     /// Writes what is in memory to tables, and compacts everything.

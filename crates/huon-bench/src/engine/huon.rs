@@ -17,6 +17,7 @@ pub(crate) struct Huon {
 
 impl Engine for Huon {
     const NAME: &'static str = "huon";
+    const SHARED: bool = true;
 
     type Read<'e> = HuonRead;
     type Write<'e> = HuonWrite;
@@ -26,14 +27,10 @@ impl Engine for Huon {
     }
 
     fn options(setup: &Setup) -> String {
-        let durability = match setup.mode {
-            Mode::Durable => "Durable",
-            Mode::Lazy => "Lazy",
-            Mode::Unsynced => "Unsynced",
-        };
+        let durability = durability(setup.mode);
         match setup.page_bytes {
-            Some(bytes) => format!("{durability}, {bytes}-byte pages"),
-            None => format!("{durability}, else defaults"),
+            Some(bytes) => format!("{durability:?}, {bytes}-byte pages"),
+            None => format!("{durability:?}, else defaults"),
         }
     }
 
@@ -42,16 +39,7 @@ impl Engine for Huon {
     }
 
     fn open(dir: &Path, setup: &Setup) -> Result<Huon> {
-        let mut options = Env::options();
-        if let Some(bytes) = setup.page_bytes {
-            options.page_bytes(bytes);
-        }
-        let durability = match setup.mode {
-            Mode::Durable => Durability::Durable,
-            Mode::Lazy => Durability::Lazy,
-            Mode::Unsynced => Durability::Unsynced,
-        };
-        let env = options.durability(durability).open(dir.join("data.huon"))?;
+        let env = open_env(dir, setup)?;
         let table = env.read()?.open_table(&TABLE)?.ok_or("no main table")?;
         Ok(Huon { env, table })
     }
@@ -74,6 +62,23 @@ impl Engine for Huon {
     fn close(self) -> Result<()> {
         assert_eq!(self.env.close()?, ::huon::Closed::Fully, "a clone is still open");
         Ok(())
+    }
+}
+
+/// The environment in a directory.
+pub(super) fn open_env(dir: &Path, setup: &Setup) -> Result<Env> {
+    let mut options = Env::options();
+    if let Some(bytes) = setup.page_bytes {
+        options.page_bytes(bytes);
+    }
+    Ok(options.durability(durability(setup.mode)).open(dir.join("data.huon"))?)
+}
+
+pub(super) fn durability(mode: Mode) -> Durability {
+    match mode {
+        Mode::Durable => Durability::Durable,
+        Mode::Lazy => Durability::Lazy,
+        Mode::Unsynced => Durability::Unsynced,
     }
 }
 
@@ -136,7 +141,7 @@ impl Read for HuonRead {
 
 /// Gives at most `limit` records to `look`; how many there were.
 #[inline]
-fn feed<'t>(
+pub(super) fn feed<'t>(
     records: impl Iterator<Item = ::huon::Result<(&'t [u8], &'t [u8])>>,
     limit: u64,
     mut look: impl FnMut(&[u8], &[u8]),

@@ -11,7 +11,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::ptr;
 
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Debt, Engine, Mode, Read, Result, Setup, Way, Write};
 
 /// Bytes that are collected in memory before they go to a table.
 const WRITE_BUFFER_BYTES: usize = 64 << 20;
@@ -191,6 +191,7 @@ impl Drop for LevelDb {
 
 impl Engine for LevelDb {
     const NAME: &'static str = "leveldb";
+    const DEBT: Debt = Debt::Unknown;
     type Read<'e> = Snapshot<'e>;
     type Write<'e> = Batch<'e>;
 

@@ -20,7 +20,7 @@ pub(crate) trait Visit {
 /// `[cfg] module "name" Type;`: an engine that is there if the cfg is. `build.rs` sets it, or else
 /// says in `ABSENT_module` why not.
 macro_rules! engines {
-    ($([$cfg:meta] $module:ident $name:literal $engine:ident $(<$writemap:literal>)?;)*) => {
+    ($([$cfg:meta] $module:ident $name:literal $engine:ident $(<$variant:literal>)?;)*) => {
         /// Every engine that there is a driver for, in the order of the tables.
         pub(crate) const ENGINES: &[Listed] = &[
             $(Listed {
@@ -34,7 +34,7 @@ macro_rules! engines {
             match name {
                 $(
                     #[cfg($cfg)]
-                    $name => Ok(work.visit::<super::$module::$engine $(<$writemap>)?>()),
+                    $name => Ok(work.visit::<super::$module::$engine $(<$variant>)?>()),
                 )*
                 _ => Err(format!("this build has no engine called {name}").into()),
             }
@@ -44,6 +44,8 @@ macro_rules! engines {
 
 engines! {
     [engine_huon] huon "huon" Huon;
+    [engine_huon_lsm] huon_lsm "huon-lsm" HuonLsm<true>;
+    [engine_huon_lsm] huon_lsm "huon-lsm-inline" HuonLsm<false>;
     [engine_lmdb] lmdb "lmdb" Lmdb<false>;
     [engine_lmdb] lmdb "lmdb-wm" Lmdb<true>;
     [engine_mdbx] mdbx "mdbx" Mdbx<false>;
@@ -53,6 +55,7 @@ engines! {
     [engine_fjall] fjall "fjall" Fjall;
     [engine_rocksdb] rocksdb "rocksdb" RocksDb;
     [engine_leveldb] leveldb "leveldb" LevelDb;
+    [engine_bf_tree] bf_tree "bf-tree" BfTree;
     [engine_sqlite] sqlite "sqlite" Sqlite;
     [engine_bdb] bdb "bdb" Bdb;
     [all()] floor "null" Null;

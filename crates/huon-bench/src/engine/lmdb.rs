@@ -44,6 +44,7 @@ impl<const WRITEMAP: bool> Drop for Lmdb<WRITEMAP> {
 
 impl<const WRITEMAP: bool> Engine for Lmdb<WRITEMAP> {
     const NAME: &'static str = if WRITEMAP { "lmdb-wm" } else { "lmdb" };
+    const SHARED: bool = true;
 
     type Read<'e> = LmdbRead<'e>;
     type Write<'e> = Txn<'e>;

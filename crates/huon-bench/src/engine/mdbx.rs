@@ -50,6 +50,7 @@ impl<const WRITEMAP: bool> Drop for Mdbx<WRITEMAP> {
 
 impl<const WRITEMAP: bool> Engine for Mdbx<WRITEMAP> {
     const NAME: &'static str = if WRITEMAP { "mdbx-wm" } else { "mdbx" };
+    const SHARED: bool = true;
 
     type Read<'e> = MdbxRead<'e>;
     type Write<'e> = Txn<'e>;

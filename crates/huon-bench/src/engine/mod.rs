@@ -8,6 +8,8 @@ use std::path::Path;
 
 #[cfg(engine_bdb)]
 mod bdb;
+#[cfg(engine_bf_tree)]
+mod bf_tree;
 #[cfg(engine_canopydb)]
 mod canopydb;
 #[cfg(test)]
@@ -17,6 +19,8 @@ mod fjall;
 mod floor;
 #[cfg(engine_huon)]
 mod huon;
+#[cfg(engine_huon_lsm)]
+mod huon_lsm;
 #[cfg(engine_leveldb)]
 mod leveldb;
 mod list;
@@ -74,6 +78,47 @@ pub(crate) struct Setup {
     pub(crate) cache_bytes: usize,
     /// Bytes of a page, for engines that have a choice; `None`: what a user gets.
     pub(crate) page_bytes: Option<usize>,
+    /// Whether the engine may work in threads of its own. Another process does that work instead
+    /// where several write: see [`Engine::tend`].
+    pub(crate) background: bool,
+}
+
+/// What records an engine takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    pub(crate) key_bytes_max: usize,
+    pub(crate) value_bytes_min: usize,
+    pub(crate) record_bytes_max: usize,
+}
+
+impl Limits {
+    /// More than any workload asks for.
+    pub(crate) const NONE: Limits =
+        Limits { key_bytes_max: usize::MAX, value_bytes_min: 0, record_bytes_max: usize::MAX };
+
+    /// Why records are not taken whose keys and values are so long, if they are not.
+    pub(crate) fn refuse(self, key_bytes: usize, value_bytes: usize) -> Option<String> {
+        let Limits { key_bytes_max, value_bytes_min, record_bytes_max } = self;
+        if key_bytes > key_bytes_max {
+            return Some(format!("it takes keys of at most {key_bytes_max} bytes"));
+        }
+        if value_bytes < value_bytes_min {
+            return Some(format!("it takes values of at least {value_bytes_min} bytes"));
+        }
+        (key_bytes.saturating_add(value_bytes) > record_bytes_max)
+            .then(|| format!("it takes records of at most {record_bytes_max} bytes"))
+    }
+}
+
+/// What writes leave to be done later, beside a sync.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Debt {
+    /// Nothing.
+    None,
+    /// Merges, which [`Engine::work_off`] does.
+    Known,
+    /// Merges that the driver can neither do nor wait for; the engine can only be asked to do more.
+    Unknown,
 }
 
 /// Which way a scan goes.
@@ -93,6 +138,26 @@ pub(crate) trait Engine: Sized + Sync + 'static {
 
     /// Whether it can be read from.
     const READS: bool = true;
+
+    /// Whether readers see all that a write transaction did or nothing of it, and a read
+    /// transaction sees one snapshot.
+    const TRANSACTS: bool = true;
+
+    /// Whether several processes can have the database open and write to it.
+    const SHARED: bool = false;
+
+    /// Whether a database can be opened with less cache than it was filled with.
+    const SHRINKS: bool = true;
+
+    /// Whether deletes are kept when the database is opened anew. No workload asks for it.
+    #[cfg(test)]
+    const KEEPS_DELETES: bool = true;
+
+    /// What it leaves to be done later.
+    const DEBT: Debt = Debt::None;
+
+    /// What records it takes.
+    const LIMITS: Limits = Limits::NONE;
 
     /// A view of one snapshot.
     type Read<'e>: Read
@@ -121,12 +186,37 @@ pub(crate) trait Engine: Sized + Sync + 'static {
     /// Begins a write transaction, waiting for its turn.
     fn write(&self) -> Result<Self::Write<'_>>;
 
+    /// Commits one put, in the way that is cheapest where several threads do so at a time.
+    fn put_alone(&self, key: &[u8], value: &[u8]) -> Result<()> {
+        let mut txn = self.write()?;
+        txn.put(key, value)?;
+        txn.commit()
+    }
+
     /// Makes everything that is committed durable.
     fn sync(&self) -> Result<()>;
 
-    /// Waits until nothing goes on in the background, compactions included.
+    /// Begins to work off in threads of this process what writes leave to be done, those of other
+    /// processes included, until the database is closed.
+    fn tend(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Does what the writes so far leave to be done, or waits for it, and no more than the engine
+    /// would do by itself, if its [`Engine::DEBT`] is known.
+    fn work_off(&self) -> Result<()> {
+        Ok(())
+    }
+
+    /// Brings the database into the form that is read fastest, and waits until nothing goes on in
+    /// the background: an LSM tree is compacted as far as can be.
     fn settle(&self) -> Result<()> {
         Ok(())
+    }
+
+    /// What the engine tells about itself that the tables should have, in a few words.
+    fn remarks(&self) -> Result<String> {
+        Ok(String::new())
     }
 
     /// Closes the database; its cost can be measured.
@@ -155,6 +245,9 @@ pub(crate) trait Read {
         limit: u64,
         look: impl FnMut(&[u8], &[u8]),
     ) -> Result<u64>;
+
+    /// Whether [`Read::scan`] goes downwards, too.
+    const SCANS_DOWN: bool = true;
 
     /// Whether [`Read::scan_pages`] is there.
     const SCANS_PAGES: bool = false;

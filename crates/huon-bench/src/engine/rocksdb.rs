@@ -12,7 +12,7 @@ use std::path::Path;
 use std::ptr;
 use std::time::Duration;
 
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Debt, Engine, Mode, Read, Result, Setup, Way, Write};
 
 /// Bytes of each of the buffers in memory, and how many there may be.
 const WRITE_BUFFER_BYTES: usize = 64 << 20;
@@ -244,6 +244,7 @@ impl Drop for RocksDb {
 
 impl Engine for RocksDb {
     const NAME: &'static str = "rocksdb";
+    const DEBT: Debt = Debt::Unknown;
     type Read<'e> = Snapshot<'e>;
     type Write<'e> = Batch<'e>;
 

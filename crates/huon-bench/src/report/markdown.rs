@@ -5,8 +5,9 @@ use std::fmt::Write;
 use super::baseline;
 use super::charts::Chart;
 use super::figures::{Spread, bytes, digits, nanoseconds, quantity, ratio};
-use super::run::{Entry, Part, Row, Run, is_floor};
+use super::run::{Entry, Part, Row, Run, is_floor, is_ours};
 use super::targets::{self, Verdict};
+use crate::record::Measurement;
 
 /// Columns that text is wrapped at.
 const COLUMNS: usize = 100;
@@ -29,6 +30,8 @@ pub(crate) fn page(run: &Run, charts: &[Chart]) -> String {
             latency(page, run, workload);
             costs(page, run, workload);
             sizes(page, run, workload);
+            amplification(page, run, workload);
+            remarks(page, run, workload);
         });
     }
     options(&mut page, run);
@@ -129,7 +132,7 @@ fn beside_the_best(page: &mut String, run: &Run) {
 
 fn standing(row: &Row) -> Option<Vec<String>> {
     let huon = row.entry("huon")?.rate()?;
-    let others = row.entries.iter().filter(|e| e.engine != "huon" && !is_floor(&e.engine));
+    let others = row.entries.iter().filter(|e| !is_ours(&e.engine) && !is_floor(&e.engine));
     let rates = others.filter_map(|entry| Some((entry, entry.rate()?)));
     let (entry, best) = rates.max_by(|a, b| a.1.median.total_cmp(&b.1.median))?;
     let word = if !huon.differs(&best) {
@@ -233,6 +236,44 @@ fn sizes(page: &mut String, run: &Run, workload: &str) {
         Some(format!("{}<br>{}", bytes(file.median), bytes(memory.median)))
     };
     grid(page, run, workload, |row| format!("{}<br>file, memory", name(row)), cell);
+}
+
+/// What puts cost as a multiple of what they put, and the database of what it holds.
+fn amplification(page: &mut String, run: &Run, workload: &str) {
+    let cell = |row: &Row, entry: &Entry| {
+        let is_known = |m: &Measurement| m.operations > 0 && m.records > 0 && each(m) > 0.0;
+        if unit(row) != "put" || !entry.repeats.iter().all(is_known) {
+            return None;
+        }
+        let put = |m: &Measurement| m.operations as f64 * each(m);
+        let written = entry.figure(|m| m.written_bytes as f64 / put(m))?;
+        let dirtied = entry.figure(|m| m.dirtied_bytes as f64 / put(m))?;
+        let file = entry.figure(|m| m.file_bytes as f64 / (m.records as f64 * each(m)))?;
+        let [written, dirtied, file] = [written, dirtied, file].map(|of| ratio(of.median));
+        Some(format!("{written}<br>{dirtied}<br>{file}"))
+    };
+    let label = |row: &Row| {
+        format!("{}<br>written and dirtied of what was put, file of all records", name(row))
+    };
+    grid(page, run, workload, label, cell);
+}
+
+/// Bytes of a record.
+fn each(m: &Measurement) -> f64 {
+    (m.key_bytes + m.value_bytes) as f64
+}
+
+/// What engines tell about themselves, each in its repeat in the middle.
+fn remarks(page: &mut String, run: &Run, workload: &str) {
+    let mut rows = Vec::new();
+    for row in run.rows_of(workload) {
+        let told = row.entries.iter().map(|entry| (&entry.engine, &entry.middle().remarks));
+        let told = told.filter(|(_, remarks)| !remarks.is_empty());
+        rows.extend(told.map(|(engine, text)| vec![name(row), engine.clone(), text.clone()]));
+    }
+    if !rows.is_empty() {
+        table(page, &["", "engine", "what it tells"], rows);
+    }
 }
 
 /// A table of a workload: a line for each row, a column for each engine that is in any of them.

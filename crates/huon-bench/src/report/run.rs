@@ -12,8 +12,10 @@ use crate::engine::Result;
 use crate::record::{LeftOut, Machine, Measurement};
 
 /// Engines in the order that tables and charts have them; others follow in the order of the file.
-const ORDER: [&str; 17] = [
+const ORDER: [&str; 20] = [
     "huon",
+    "huon-lsm",
+    "huon-lsm-inline",
     "lmdb",
     "lmdb-wm",
     "mdbx",
@@ -25,6 +27,7 @@ const ORDER: [&str; 17] = [
     "fjall",
     "rocksdb",
     "leveldb",
+    "bf-tree",
     "sqlite",
     "bdb",
     "bbolt",
@@ -35,6 +38,11 @@ const ORDER: [&str; 17] = [
 /// Whether an engine is no engine: what the harness costs, and what the disk can do.
 pub(crate) fn is_floor(engine: &str) -> bool {
     matches!(engine, "raw" | "null")
+}
+
+/// Whether an engine is one of Huon's, which are not compared with each other.
+pub(crate) fn is_ours(engine: &str) -> bool {
+    engine == "huon" || engine.starts_with("huon-")
 }
 
 /// Everything a file says.

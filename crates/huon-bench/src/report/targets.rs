@@ -1,7 +1,11 @@
-//! What Huon is to reach, and whether it did. A target compares medians of one run.
+//! What Huon is to reach, and whether it did. A target compares medians of one run. Those of its
+//! LSM tables are in [`lsm`].
 
-use super::figures::{Spread, bytes, quantity, ratio};
+mod lsm;
+
+use super::figures::{Spread, bytes, nanoseconds, quantity, ratio};
 use super::run::{Entry, Run};
+use crate::record::Measurement;
 
 /// How a target is judged.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -38,16 +42,22 @@ type Peer = (&'static str, Modes);
 enum Rule {
     /// Its rate is at least so many times that of the best of these in a cell.
     Peers(Cell, &'static [Peer]),
+    /// The same of the processor's time for each operation, of which it takes less.
+    Processor(&'static [Peer]),
     /// Its rate is at least so many times its own in another cell.
     Itself(Cell),
     /// Its file is at most so many times that of the first of these that was measured.
     File(Peer),
     /// The file is at the end at most so many times what it was at the first look.
     Growth,
+    /// The file is at most so many times all keys and values.
+    Space,
 }
 
 /// One line of the table of targets.
 struct Target {
+    /// Which of Huon's engines.
+    engine: &'static str,
     cell: Cell,
     modes: Modes,
     rule: Rule,
@@ -55,9 +65,13 @@ struct Target {
     stretch: bool,
 }
 
+const fn target(cell: Cell, modes: Modes, rule: Rule, factor: f64) -> Target {
+    Target { engine: "huon", cell, modes, rule, factor, stretch: false }
+}
+
 /// Huon beside peers in the same cell.
 const fn peers(cell: Cell, modes: Modes, peers: &'static [Peer], factor: f64) -> Target {
-    Target { cell, modes, rule: Rule::Peers(cell, peers), factor, stretch: false }
+    target(cell, modes, Rule::Peers(cell, peers), factor)
 }
 
 const fn stretch(target: Target) -> Target {
@@ -150,12 +164,12 @@ const TARGETS: &[Target] = &[
 
 /// The file does not grow by more than a tenth between the first and the last look.
 const fn flat(cell: Cell) -> Target {
-    Target { cell, modes: ANY, rule: Rule::Growth, factor: 1.1, stretch: false }
+    target(cell, ANY, Rule::Growth, 1.1)
 }
 
 /// The file is at most so many times as large as that of a peer.
 const fn size(cell: Cell, peer: Peer, factor: f64) -> Target {
-    Target { cell, modes: ANY, rule: Rule::File(peer), factor, stretch: false }
+    target(cell, ANY, Rule::File(peer), factor)
 }
 
 /// Huon beside itself in another cell.
@@ -165,8 +179,7 @@ const fn itself(
     other: &'static str,
     factor: f64,
 ) -> Target {
-    let rule = Rule::Itself(Cell(workload, other));
-    Target { cell: Cell(workload, cell), modes: ANY, rule, factor, stretch: false }
+    target(Cell(workload, cell), ANY, Rule::Itself(Cell(workload, other)), factor)
 }
 
 /// Huon beside peers that do the same in a cell of another name.
@@ -177,8 +190,7 @@ const fn peers_of(
     peers: &'static [Peer],
     factor: f64,
 ) -> Target {
-    let rule = Rule::Peers(Cell(workload, other), peers);
-    Target { cell: Cell(workload, cell), modes: ANY, rule, factor, stretch: false }
+    target(Cell(workload, cell), ANY, Rule::Peers(Cell(workload, other), peers), factor)
 }
 
 /// As `peers_of`, with LMDB.
@@ -193,7 +205,7 @@ const fn against(
 
 /// Judges every target.
 pub(crate) fn judge(run: &Run) -> Vec<Judged> {
-    TARGETS.iter().map(|target| target.judge(run)).collect()
+    TARGETS.iter().chain(lsm::TARGETS).map(|target| target.judge(run)).collect()
 }
 
 /// Two figures that are compared, as numbers and as the page shows them.
@@ -204,10 +216,10 @@ struct Compared {
 
 impl Target {
     fn judge(&self, run: &Run) -> Judged {
-        let at_most = matches!(self.rule, Rule::File(_) | Rule::Growth);
+        let at_most = matches!(self.rule, Rule::File(_) | Rule::Growth | Rule::Space);
         let sign = if at_most { "<=" } else { ">=" };
         let mut judged = Judged {
-            what: format!("{}: {}{}", self.cell.0, self.cell.1, self.about()),
+            what: format!("{}{}: {}{}", self.of(), self.cell.0, self.cell.1, self.about()),
             huon: "-".to_string(),
             reference: "-".to_string(),
             ratio: "-".to_string(),
@@ -225,6 +237,11 @@ impl Target {
         judged
     }
 
+    /// Which engine, if it is not the one that all others are of.
+    fn of(&self) -> String {
+        if self.engine == "huon" { String::new() } else { format!("{}, ", self.engine) }
+    }
+
     /// What is not said by the cell.
     fn about(&self) -> String {
         let mode =
@@ -232,12 +249,15 @@ impl Target {
         match self.rule {
             Rule::File(_) => format!("{mode}, size of the file"),
             Rule::Growth => format!("{mode}, growth of the file"),
+            Rule::Space => format!("{mode}, size of the file by that of the records"),
+            Rule::Processor(_) => format!("{mode}, processor time"),
+            Rule::Peers(_, [("huon", _)]) => format!("{mode}, beside huon"),
             Rule::Peers(..) | Rule::Itself(_) => mode,
         }
     }
 
     fn compare(&self, run: &Run) -> Option<Compared> {
-        let huon = run.entry(self.cell.0, self.cell.1, self.modes, "huon")?;
+        let huon = run.entry(self.cell.0, self.cell.1, self.modes, self.engine)?;
         match self.rule {
             Rule::Peers(cell, peers) => {
                 let rates = peers.iter().filter_map(|(engine, modes)| {
@@ -247,16 +267,32 @@ impl Target {
                 let reference = rates.max_by(|a, b| a.0.total_cmp(&b.0))?;
                 Some(Compared { huon: rate(huon)?, reference })
             }
+            Rule::Processor(peers) => {
+                let times = peers.iter().filter_map(|(engine, modes)| {
+                    let time = seconds(run.entry(self.cell.0, self.cell.1, modes, engine)?)?;
+                    Some((time, format!("{engine} {}", nanoseconds(time * 1e9))))
+                });
+                let least = times.min_by(|a, b| a.0.total_cmp(&b.0))?;
+                let own = seconds(huon)?;
+                // As rates: less is more.
+                let reference = (1.0 / least.0, least.1);
+                Some(Compared { huon: (1.0 / own, nanoseconds(own * 1e9)), reference })
+            }
             Rule::Itself(cell) => {
-                let other = run.entry(cell.0, cell.1, self.modes, "huon")?.rate()?.median;
+                let other = run.entry(cell.0, cell.1, self.modes, self.engine)?.rate()?.median;
                 let reference = (other, format!("{}: {}", cell.1, quantity(other)));
                 Some(Compared { huon: rate(huon)?, reference })
             }
             Rule::File((engine, modes)) => {
-                let size = |entry: &Entry| Some(entry.figure(|m| m.file_bytes as f64)?.median);
-                let own = size(huon)?;
-                let other = size(run.entry(self.cell.0, self.cell.1, modes, engine)?)?;
+                let own = file_bytes(huon)?;
+                let other = file_bytes(run.entry(self.cell.0, self.cell.1, modes, engine)?)?;
                 let reference = (other, format!("{engine} {}", bytes(other)));
+                Some(Compared { huon: (own, bytes(own)), reference })
+            }
+            Rule::Space => {
+                let all = |m: &Measurement| m.records as f64 * (m.key_bytes + m.value_bytes) as f64;
+                let (own, all) = (file_bytes(huon)?, huon.figure(all)?.median);
+                let reference = (all, format!("records {}", bytes(all)));
                 Some(Compared { huon: (own, bytes(own)), reference })
             }
             Rule::Growth => {
@@ -267,6 +303,16 @@ impl Target {
             }
         }
     }
+}
+
+fn file_bytes(entry: &Entry) -> Option<f64> {
+    Some(entry.figure(|m| m.file_bytes as f64)?.median)
+}
+
+/// The processor's time for an operation.
+fn seconds(entry: &Entry) -> Option<f64> {
+    let each = entry.each(|m| m.user_seconds + m.system_seconds)?;
+    (each.median > 0.0).then_some(each.median)
 }
 
 fn rate(entry: &Entry) -> Option<(f64, String)> {

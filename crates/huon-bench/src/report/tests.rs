@@ -107,6 +107,43 @@ fn targets_are_met_missed_or_not_measured() -> Result<()> {
 }
 
 #[test]
+fn targets_of_lsm_tables_are_judged_by_rate_time_and_space() -> Result<()> {
+    // 1000 records of 116 bytes; 0.75 seconds of the processor.
+    let remarks = r#","remarks":"12 runs""#;
+    let put = |engine: &str, cell: &str, rate: f64| {
+        line(engine, "load-10m", cell, "lazy", rate, remarks).replace("\"get\"", "\"put\"")
+    };
+    let insert = |engine: &str, rate: f64| line(engine, "lsmdb", "insert", "durable", rate, "");
+    let lines = [
+        put("huon-lsm", "load, with all debt", 900.0),
+        put("fjall", "load, synced", 300.0),
+        put("lmdb-wm", "load, synced", 500.0),
+        insert("huon-lsm", 900.0),
+        insert("leveldb", 300.0),
+    ];
+    let run = run_of(&lines)?;
+    let judged = judge(&run);
+    let verdict = |what: &str| {
+        let found = judged.iter().find(|j| j.what == what);
+        let judged = found.unwrap_or_else(|| panic!("no target {what}"));
+        (judged.verdict, judged.ratio.as_str())
+    };
+    let load = "huon-lsm, load-10m: load, with all debt, lazy";
+    assert_eq!(verdict(load), (Verdict::Missed, "1.80 x"));
+    let space = format!("{load}, size of the file by that of the records");
+    assert_eq!(verdict(&space), (Verdict::Missed, "8.62 x"));
+    let insert = "huon-lsm, lsmdb: insert, durable";
+    assert_eq!(verdict(insert), (Verdict::Met, "3.00 x"));
+    assert_eq!(verdict(&format!("{insert}, processor time")), (Verdict::Missed, "1.00 x"));
+    let page = page(&run, &[]);
+    // 2000 bytes written, 4096 dirtied and a file of a million bytes, for 116,000 bytes.
+    let costs = row(&page, "## Load-10m", "load, with all debt, lazy<br>written and dirtied");
+    assert!(costs.contains("| 0.0172 x<br>0.0353 x<br>8.62 x |"), "{costs}");
+    assert!(page.contains("| load, synced, lazy | fjall | 12 runs |"), "{page}");
+    Ok(())
+}
+
+#[test]
 fn slow_peers_are_flagged_and_others_not() -> Result<()> {
     let text = page(&run_of(&example())?, &[]);
     // redb is known to reach 0.85 of LMDB.

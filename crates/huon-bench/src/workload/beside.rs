@@ -4,7 +4,9 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use super::{BATCH, NO_READS, RECORDS, VALUE_BYTES, check, check_all, loaded, put_all};
+use super::{
+    BATCH, NO_READS, NO_TRANSACTIONS, RECORDS, VALUE_BYTES, check, check_all, loaded, put_all,
+};
 use crate::data::{Data, Keys, touched};
 use crate::engine::{Engine, Read, Result, Write};
 use crate::measure::{Probe, Session};
@@ -87,8 +89,8 @@ fn read_until<E: Engine>(db: &E, order: &crate::data::Order, stop: &AtomicBool) 
     }
 }
 
-/// Each record is as of the last round that reached it.
-fn check_mixed<E: Engine>(db: &E, data: &Data, order: &[u32], count: u64) -> Result<()> {
+/// Each record is as of the last round that reached it, if so many were put in this order.
+pub(super) fn check_mixed<E: Engine>(db: &E, data: &Data, order: &[u32], count: u64) -> Result<()> {
     let (rounds, rest) = (count / u64::from(data.count), count % u64::from(data.count));
     let (new, old) = order.split_at(rest as usize);
     let round = rounds as u32;
@@ -101,6 +103,9 @@ fn check_mixed<E: Engine>(db: &E, data: &Data, order: &[u32], count: u64) -> Res
 pub(super) fn parked<E: Engine>(session: &mut Session) -> Result<()> {
     if !E::READS {
         return session.left_out("", NO_READS);
+    }
+    if !E::TRANSACTS {
+        return session.left_out("", NO_TRANSACTIONS);
     }
     let data = Data::new(Keys::Random16, session.scaled(PARKED_RECORDS), VALUE_BYTES);
     let db = loaded::<E>(session, &data)?;

@@ -6,7 +6,7 @@ use std::path::Path;
 use nix::fcntl::{PosixFadviseAdvice, posix_fadvise};
 
 use super::reads::{gets_in_threads, gets_many, ranges};
-use super::{BATCH, NO_READS, check, get_all, load_all, put_all};
+use super::{BATCH, Form, NO_READS, check, get_all, load_all, put_all};
 use crate::cage::Cage;
 use crate::data::{Data, Keys, touched};
 use crate::engine::{Engine, Read, Result, Way};
@@ -31,12 +31,15 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     session.describe(&data);
     let memory = ((MEMORY_BYTES as f64 * session.order.scale) as u64).max(MEMORY_BYTES_MIN);
     // An engine with a cache of its own is filled in memory, as are those that use the page cache.
-    let db = session.open_to_fill::<E>("cold", 2 * data.count as usize * VALUE_BYTES)?;
-    load_all(&db, &data)?;
-    db.close()?;
+    let ample = 2 * data.count as usize * VALUE_BYTES;
     // What is measured is limited, not the load: with so little memory that takes hours. Some
     // engines have a cache for each thread.
-    session.limit_cache::<E>(memory as usize / 16);
+    let limited = memory as usize / 16;
+    let filling = if E::SHRINKS { ample } else { limited };
+    let db = session.open_to_fill::<E>("cold", filling)?;
+    load_all(&db, &data, Form::Settled)?;
+    db.close()?;
+    session.limit_cache::<E>(limited);
     let _cage = match Cage::enter(memory) {
         Ok(cage) => cage,
         Err(reason) => return session.left_out("", &reason),

@@ -13,6 +13,9 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     if !E::READS {
         return session.left_out("", super::NO_READS);
     }
+    if !E::TRANSACTS {
+        return session.left_out("", super::NO_TRANSACTIONS);
+    }
     let durable = session.mode() == Mode::Durable;
     let count = if durable { session.scaled_gently(DURABLE) } else { session.scaled(LAZY) };
     let data = Data::new(Keys::Random16, 2 * count, VALUE_BYTES);

@@ -1,7 +1,8 @@
 //! LSMDB's test: small records under the numbers of a counter whose lowest byte comes first, so
 //! that each durable transaction of 1000 meets pages everywhere.
 
-use super::{BATCH, check, put_all};
+use super::debt::pay;
+use super::{BATCH, check, put_all_timed};
 use crate::data::{Data, Keys, touched};
 use crate::engine::{Engine, Read, Result, Way};
 use crate::measure::Session;
@@ -14,7 +15,13 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
     session.describe(&data);
     let order = data.all();
     let db = session.open::<E>("lsmdb")?;
-    session.measure("insert", "put", |_| put_all(&db, &data, &order, 0, BATCH))?;
+    let stretch = session.begin()?;
+    session.measure("insert", "put", |probe| {
+        let puts = put_all_timed(&db, &data, &order, 0, BATCH, probe)?;
+        probe.remarks = db.remarks()?;
+        Ok(puts)
+    })?;
+    pay(session, stretch, &db, "insert, with all debt", data.count.into())?;
     if !E::READS {
         return db.close();
     }

@@ -8,15 +8,17 @@ mod cold;
 mod commits;
 mod crud;
 mod dbbench;
+mod debt;
 mod fixed;
 mod load;
 mod lsmdb;
+pub(crate) mod processes;
 mod reads;
 mod void;
 
 use crate::data::{Data, Order, touched};
 use crate::engine::{Engine, Mode, Read, Result, Way, Write};
-use crate::measure::Session;
+use crate::measure::{Probe, Session, Timed};
 
 /// Length of a value, unless a workload says otherwise.
 const VALUE_BYTES: usize = 100;
@@ -63,7 +65,7 @@ const fn full(
 pub(crate) const WORKLOADS: &[Listed] = &[
     listed("reads", "lookups, scans and ranges in 1 M records", LAZY, 300),
     listed("load", "load, overwrite and delete 1 M records", LAZY, 300),
-    listed("commits", "a put in a transaction, in 1, 2 and 8 threads", ALL_MODES, 120),
+    listed("commits", "a put in a transaction, in 1 to 8 threads", ALL_MODES, 120),
     listed("crud", "put, put, delete, get in a transaction: ioarena", ALL_MODES, 120),
     listed("fixed", "what begins and ends cost, with 1 M records", LAZY, 120),
     listed(
@@ -82,6 +84,10 @@ pub(crate) const WORKLOADS: &[Listed] = &[
     full("ageing", "before and after ten turnovers of 1 M records", LAZY, 1200),
     full("cold", "4 GiB of records with 1 GiB of memory", LAZY, 600),
     full("reads-10m", "lookups, scans and ranges in 10 M records", LAZY, 1800),
+    full("reads-loaded", "the same in 1 M records that are as they were loaded", LAZY, 300),
+    full("load-10m", "load 10 M records, with the sync and all merges", LAZY, 1800),
+    full("overwrite", "write 2.7 GB over with 512 MiB of memory, for a minute", LAZY, 900),
+    full("processes", "three processes put 3 M records", LAZY, 300),
 ];
 
 /// Runs one of them.
@@ -90,7 +96,7 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         return session.left_out("", "this engine has no such mode");
     }
     match session.order.workload.as_str() {
-        "reads" => reads::run::<E>(session, RECORDS),
+        "reads" => reads::run::<E>(session, RECORDS, Form::Settled),
         "load" => load::run::<E>(session),
         "commits" => commits::run::<E>(session),
         "crud" => crud::run::<E>(session),
@@ -105,10 +111,26 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         "dbbench" => dbbench::run::<E>(session),
         "ageing" => ageing::run::<E>(session),
         "cold" => cold::run::<E>(session),
-        "reads-10m" => reads::run::<E>(session, 10 * RECORDS),
+        "reads-10m" => reads::run::<E>(session, 10 * RECORDS, Form::Settled),
+        "reads-loaded" => reads::run::<E>(session, RECORDS, Form::Loaded),
+        "load-10m" => debt::load::<E>(session),
+        "overwrite" => debt::overwrite::<E>(session),
+        "processes" => processes::run::<E>(session),
         other => Err(format!("there is no workload called {other}").into()),
     }
 }
+
+/// What form a database is in when it is read.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Form {
+    /// As it was left by the load.
+    Loaded,
+    /// In the form that is read fastest.
+    Settled,
+}
+
+/// Why an engine is left out of what rests on transactions.
+const NO_TRANSACTIONS: &str = "it has no transactions";
 
 /// Why a floor is left out of what reads.
 const NO_READS: &str = "this floor has no reads";
@@ -122,28 +144,61 @@ pub(crate) fn put_all<E: Engine>(
     batch: usize,
 ) -> Result<u64> {
     for records in order.batches(batch) {
-        let mut txn = db.write()?;
-        for (number, key) in records {
-            txn.put(key, data.value(number, round))?;
-        }
-        txn.commit()?;
+        put_batch(db, data, records, round)?;
     }
     Ok(order.len() as u64)
+}
+
+/// The same, with each transaction timed from its beginning to the end of its commit.
+fn put_all_timed<E: Engine>(
+    db: &E,
+    data: &Data,
+    order: &Order,
+    round: u32,
+    batch: usize,
+    probe: &mut Probe,
+) -> Result<u64> {
+    let mut timed = Timed::new()?;
+    for records in order.batches(batch) {
+        timed.time(|| put_batch(db, data, records, round))?;
+    }
+    probe.add(&timed)?;
+    Ok(order.len() as u64)
+}
+
+/// Puts records in one transaction; how many.
+#[inline]
+fn put_batch<'k, E: Engine>(
+    db: &E,
+    data: &Data,
+    records: impl Iterator<Item = (u32, &'k [u8])>,
+    round: u32,
+) -> Result<u64> {
+    let (mut txn, mut count) = (db.write()?, 0);
+    for (number, key) in records {
+        txn.put(key, data.value(number, round))?;
+        count += 1;
+    }
+    txn.commit()?;
+    Ok(count)
 }
 
 /// A database that holds all records in their first round, loaded at random, and is at rest.
 fn loaded<E: Engine>(session: &mut Session, data: &Data) -> Result<E> {
     session.describe(data);
     let db = session.open::<E>("loaded")?;
-    load_all(&db, data)?;
+    load_all(&db, data, Form::Settled)?;
     Ok(db)
 }
 
-/// Loads all records at random, and waits until the database is at rest.
-fn load_all<E: Engine>(db: &E, data: &Data) -> Result<()> {
+/// Loads all records at random, and brings the database into a form.
+fn load_all<E: Engine>(db: &E, data: &Data, form: Form) -> Result<()> {
     put_all(db, data, &data.shuffled(1), 0, BATCH)?;
     db.sync()?;
-    db.settle()
+    if form == Form::Settled {
+        db.settle()?;
+    }
+    Ok(())
 }
 
 /// Gets each key in one transaction; what [`touched`] adds up to.

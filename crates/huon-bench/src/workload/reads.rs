@@ -1,6 +1,6 @@
 //! Lookups, scans and ranges in one loaded database.
 
-use super::{NO_READS, RECORDS, VALUE_BYTES, check, get_all, load_all};
+use super::{Form, NO_READS, RECORDS, VALUE_BYTES, check, get_all, load_all};
 use crate::data::{Data, Keys, Order, touched};
 use crate::engine::{Engine, Read, Result, Way};
 use crate::measure::{CACHE_BYTES, Session, Timed};
@@ -14,12 +14,12 @@ const RANGE: u64 = 100;
 const RANGES: u32 = 100_000;
 
 /// All cells, with random keys.
-pub(super) fn run<E: Engine>(session: &mut Session, records: u32) -> Result<()> {
+pub(super) fn run<E: Engine>(session: &mut Session, records: u32, form: Form) -> Result<()> {
     if !E::READS {
         return session.left_out("", NO_READS);
     }
     let data = Data::new(Keys::Random16, session.scaled(records), VALUE_BYTES);
-    let db = filled::<E>(session, &data)?;
+    let db = filled::<E>(session, &data, form)?;
     gets(session, &db, &data)?;
     for threads in [2, 4, 8] {
         gets_in_threads(session, &db, &data, threads, LOOKUPS, "")?;
@@ -37,7 +37,7 @@ pub(super) fn text<E: Engine>(session: &mut Session) -> Result<()> {
         return session.left_out("", NO_READS);
     }
     let data = Data::new(Keys::Text40, session.scaled(RECORDS), VALUE_BYTES);
-    let db = filled::<E>(session, &data)?;
+    let db = filled::<E>(session, &data, Form::Settled)?;
     gets(session, &db, &data)?;
     absent(session, &db, &data)?;
     scans(session, &db, &data, "")?;
@@ -47,10 +47,10 @@ pub(super) fn text<E: Engine>(session: &mut Session) -> Result<()> {
 
 /// A database that holds all records, loaded at random, and has just been opened. It is loaded
 /// without flushes where that can be, since some engines take minutes for them.
-fn filled<E: Engine>(session: &mut Session, data: &Data) -> Result<E> {
+fn filled<E: Engine>(session: &mut Session, data: &Data, form: Form) -> Result<E> {
     session.describe(data);
     let db = session.open_to_fill::<E>("loaded", CACHE_BYTES)?;
-    load_all(&db, data)?;
+    load_all(&db, data, form)?;
     db.close()?;
     session.open::<E>("loaded")
 }
@@ -60,8 +60,9 @@ fn gets<E: Engine>(session: &mut Session, db: &E, data: &Data) -> Result<()> {
     let order = data.picks(2, session.scaled(LOOKUPS));
     let expected = data.sum(order.numbers.iter().copied(), 0);
     for cell in ["get, first pass", "get, 1 thread"] {
-        session.measure(cell, "get", |_| {
+        session.measure(cell, "get", |probe| {
             check::<E>(get_all(&mut db.read()?, &order)?, expected)?;
+            probe.remarks = db.remarks()?;
             Ok(order.len() as u64)
         })?;
     }
@@ -200,6 +201,10 @@ pub(super) fn scans<E: Engine>(
         Ok(count)
     };
     for (cell, way) in [("scan", Way::Up), ("scan reverse", Way::Down)] {
+        if way == Way::Down && !<E::Read<'_> as Read>::SCANS_DOWN {
+            session.left_out(&format!("{cell}{what}"), "there is no scan downwards")?;
+            continue;
+        }
         session.measure(&format!("{cell}{what}"), "record", |_| {
             let mut sum = 0;
             let look = |_: &[u8], value: &[u8]| sum += touched(value);

@@ -13,6 +13,9 @@ const APART: u32 = 1000;
 pub(super) fn run<E: Engine>(session: &mut Session, value_bytes: usize, full: u32) -> Result<()> {
     let data = Data::new(Keys::Random511, session.scaled(full), value_bytes);
     session.describe(&data);
+    if let Some(reason) = E::LIMITS.refuse(data.key_bytes(), value_bytes) {
+        return session.left_out("", &reason);
+    }
     together::<E>(session, &data)?;
     apart::<E>(session, &data)
 }

@@ -2,6 +2,7 @@
 
 mod files;
 mod look;
+mod lsm;
 mod records;
 
 use std::ffi::OsString;
@@ -14,6 +15,7 @@ pub(crate) use files::{
     Check, Compact, Completions, Copy, DeleteEnv, Drop, Dump, Load, Man, Rename, SwitchMeta,
 };
 pub(crate) use look::{Pages, WatchReaders};
+pub(crate) use lsm::{Lsm, LsmCheck, LsmCompact, LsmDrop, LsmDump, LsmLoad, LsmStat};
 pub(crate) use records::{Count, Del, Diff, Format, Get, Ls, Make, PartArgs, Put, TypeArgs};
 
 const MAIN_HELP: &str = "\
@@ -115,6 +117,9 @@ pub(crate) enum Command {
     /// Make the file shorter where it is, while others read and write
     #[command(after_help = files::COMPACT_HELP)]
     Compact(Compact),
+    /// Look into, merge, check, dump and load LSM tables
+    #[command(subcommand, after_help = lsm::LSM_HELP, disable_help_subcommand = true)]
+    Lsm(Lsm),
     /// Delete an environment: the file and its lock file
     #[command(after_help = files::DELETE_ENV_HELP)]
     DeleteEnv(DeleteEnv),
@@ -148,6 +153,7 @@ impl Command {
             Command::Load(a) => &a.file,
             Command::Copy(a) => &a.file,
             Command::Compact(a) => &a.file,
+            Command::Lsm(a) => a.path(),
             Command::DeleteEnv(a) => &a.file,
             Command::Completions(_) | Command::Man(_) => Path::new(""),
         }

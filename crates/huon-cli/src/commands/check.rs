@@ -10,6 +10,7 @@ use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
 use crate::paint::{BAD, GOOD, painted};
+use crate::parts::{self, part_of};
 use crate::progress::Bar;
 use crate::table::kind;
 use crate::text::{Form, json_name, many, number, share};
@@ -93,9 +94,10 @@ fn print_tables(out: &mut Out, found: &CheckReport) -> Result<(), Failure> {
         } else {
             format!("table \"{}\"", Form::Plain.show(&table.name))
         };
-        let kind = match kind(table.order, table.values, None) {
-            kind if kind.is_empty() => kind,
-            kind => format!(" ({kind})"),
+        let kind = match (part_of(&table.name), kind(table.order, table.values, None)) {
+            (Some(part), _) => format!(" ({})", part.said()),
+            (None, kind) if kind.is_empty() => kind,
+            (None, kind) => format!(" ({kind})"),
         };
         let pages = [table.branch_pages, table.leaf_pages, table.overflow_pages].map(u64::from);
         let pages: u64 = pages.iter().sum();
@@ -127,6 +129,9 @@ fn print(out: &mut Out, found: &CheckReport, stepped_back: bool) -> Result<(), F
     }
     for note in &found.notes {
         out.line(format_args!("note: {note}"))?;
+    }
+    if let Some(note) = parts::note(found.tables.iter().map(|table| &table.name[..])) {
+        out.line(format_args!("note: {note}; `huon lsm check` verifies what they hold"))?;
     }
     let free = found.free_pages + found.retained_pages;
     let multi = match found.tables.iter().filter(|table| table.values.is_some()).count() {

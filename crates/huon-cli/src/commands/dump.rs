@@ -42,11 +42,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     }
     let options = options.progress(&mut report);
     let write = |out: &mut dyn Write| Ok(huon_text::dump(&env, out, options)?);
-    let dumped = match special {
-        Some(pipe) => through(pipe, write),
-        None if args.output.as_os_str() == "-" => through(io::stdout().lock(), write),
-        None => to_file(&args.file, &args.output, args.force, write),
-    };
+    let dumped = to_output(&args.file, &args.output, args.force, special, write);
     drop(bar);
     match dumped {
         Ok(report) => Ok(tell(&report)),
@@ -55,10 +51,25 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     }
 }
 
-type Dumped = Result<DumpReport, Failure>;
+pub(super) type Dumped = Result<DumpReport, Failure>;
+
+/// Writes a dump of `env` to where it is wanted.
+pub(super) fn to_output(
+    env: &Path,
+    output: &Path,
+    force: bool,
+    special: Option<File>,
+    write: impl FnOnce(&mut dyn Write) -> Dumped,
+) -> Dumped {
+    match special {
+        Some(pipe) => through(pipe, write),
+        None if output.as_os_str() == "-" => through(io::stdout().lock(), write),
+        None => to_file(env, output, force, write),
+    }
+}
 
 /// What is no file, a terminal or a pipe: it is written to as it is.
-fn special(path: &Path) -> Result<Option<File>, Failure> {
+pub(super) fn special(path: &Path) -> Result<Option<File>, Failure> {
     let is_special = path.metadata().is_ok_and(|stat| !stat.is_file() && !stat.is_dir());
     if !is_special {
         return Ok(None);

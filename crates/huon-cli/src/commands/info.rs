@@ -10,6 +10,7 @@ use crate::commands::readers;
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
+use crate::parts::{self, part_of};
 use crate::table::kind;
 use crate::text::{Form, json_name, many, number, share, size, span};
 
@@ -212,7 +213,8 @@ pub(crate) fn tables(args: &Names) -> Outcome {
             let (name, records) = (table_name(table, form), own_records(&stat, table));
             let (order, values) = (key_order(table), value_order(table));
             let kind = kind(&order, values.as_deref(), table.value_bytes);
-            let told = [Some(kind).filter(|kind| !kind.is_empty()), types(table)];
+            let part = part_of(&table.name).map(|part| part.said());
+            let told = [Some(kind).filter(|kind| !kind.is_empty()), types(table), part];
             let told: Vec<String> = told.into_iter().flatten().collect();
             if told.is_empty() {
                 out.line(format_args!("{name}\t{records}"))?;
@@ -238,7 +240,7 @@ pub(crate) fn print_names(file: &Path) -> Outcome {
 
 fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
     let (field, name) = json_name("name", &table.name, form);
-    json!({
+    let object = json!({
         (field): name,
         "records": own_records(stat, table),
         "order": table.order,
@@ -248,7 +250,8 @@ fn table_json(stat: &Stat, table: &TableStat, form: Form) -> Value {
         "value_bytes": table.value_bytes,
         "key_type": table.key_type,
         "value_type": table.value_type,
-    })
+    });
+    parts::add_to(object, &table.name)
 }
 
 /// The types of keys and values, for people, if a program has named them.

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Read};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
 use std::time::Duration;
@@ -25,7 +26,7 @@ use crate::text::number;
 pub(crate) fn load(args: &Load) -> Outcome {
     guard::input(&args.file, &args.input)?;
     // Waits for the writer of a pipe; until one is there any signal ends this.
-    let (reader, total) = input(args)?;
+    let (reader, total) = input(&args.input)?;
     let stop = Stop::on_signals()?;
     open::make_and_change(&args.file, &args.writing, |env| {
         load_into(env, args, reader, total, stop)
@@ -68,7 +69,7 @@ fn load_into(
         }
         Err(Error::Input(wrong)) => {
             let before = if args.pairs { HEADER_LINES } else { 0 };
-            let (name, what) = (input_name(args), wrong.what);
+            let (name, what) = (input_name(&args.input), wrong.what);
             let text = match wrong.line.saturating_sub(before) {
                 0 => format!("{name}: {what}; nothing was changed."),
                 line => format!("{name}, line {line}: {what}; what comes before it is committed."),
@@ -104,21 +105,17 @@ fn header(env: &Env, args: &Load) -> Result<String, Failure> {
     Ok(format!("VERSION=3\nformat=print\ntype=btree\ndupsort={many}\nHEADER=END\n"))
 }
 
-fn input_name(args: &Load) -> String {
-    if args.input.as_os_str() == "-" {
-        "standard input".into()
-    } else {
-        args.input.display().to_string()
-    }
+pub(super) fn input_name(input: &Path) -> String {
+    if input.as_os_str() == "-" { "standard input".into() } else { input.display().to_string() }
 }
 
 /// What to read, and how long it is; 0 if that cannot be known.
-fn input(args: &Load) -> Result<(Box<dyn Read + Send>, u64), Failure> {
-    if args.input.as_os_str() == "-" {
+pub(super) fn input(input: &Path) -> Result<(Box<dyn Read + Send>, u64), Failure> {
+    if input.as_os_str() == "-" {
         return Ok((Box::new(io::stdin()), 0));
     }
-    let failed = |e| Failure::io(&format!("cannot read {}", args.input.display()), &e);
-    let file = File::open(&args.input).map_err(failed)?;
+    let failed = |e| Failure::io(&format!("cannot read {}", input.display()), &e);
+    let file = File::open(input).map_err(failed)?;
     let stat = file.metadata().map_err(failed)?;
     Ok((Box::new(file), if stat.is_file() { stat.len() } else { 0 }))
 }
@@ -146,7 +143,7 @@ type Piece = io::Result<Vec<u8>>;
 
 /// Input whose other end may be silent: a thread reads it. It says so when there is nothing for
 /// now, and ends when the user wants to stop.
-struct StoppableInput {
+pub(super) struct StoppableInput {
     pieces: Receiver<Piece>,
     piece: Vec<u8>,
     used: usize,
@@ -154,7 +151,7 @@ struct StoppableInput {
 }
 
 impl StoppableInput {
-    fn start(reader: Box<dyn Read + Send>, stop: Stop) -> StoppableInput {
+    pub(super) fn start(reader: Box<dyn Read + Send>, stop: Stop) -> StoppableInput {
         let (sender, pieces) = sync_channel(PIECES_AHEAD);
         thread::spawn(move || read_all(reader, &sender));
         StoppableInput { pieces, piece: Vec::new(), used: 0, stop }

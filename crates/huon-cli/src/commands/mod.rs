@@ -11,6 +11,7 @@ pub(crate) mod info;
 mod input;
 mod list;
 pub(crate) mod load;
+mod lsm;
 pub(crate) mod metas;
 mod pages;
 mod pairs;
@@ -47,6 +48,7 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
         Command::Compact(args) => compact::compact(&args),
+        Command::Lsm(args) => lsm::run(&args),
         Command::DeleteEnv(args) => delete_env::delete(&args),
         Command::Completions(args) => guide::completions(&args),
         Command::Man(args) => guide::man(&args),

@@ -13,6 +13,7 @@ use crate::commands::show::{Columns, Printer};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
+use crate::parts;
 use crate::table::{self, AnyTable, Part};
 use crate::text::number;
 
@@ -137,6 +138,7 @@ pub(crate) fn del(args: &Del) -> Outcome {
         let text = "`del FILE -` reads keys and values from standard input and takes no value.";
         return Err(Failure::usage(text));
     }
+    parts::refuse(&open::name(args.target.table.as_deref())?)?;
     let env = open::change(&args.target.file, &args.writing, false)?;
     let mut txn = env.write()?;
     let table = table::named(&txn, &args.target)?;

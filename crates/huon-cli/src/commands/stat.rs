@@ -8,6 +8,7 @@ use crate::commands::info::{own_records, table_name, types, value_order};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
 use crate::out::Out;
+use crate::parts;
 use crate::text::{Form, json_name, number, size, span};
 
 /// `huon stat`.
@@ -39,7 +40,7 @@ pub(crate) fn space(args: &Look) -> Outcome {
 fn as_json(stat: &Stat, form: Form) -> Value {
     let table = |table: &TableStat| {
         let (field, name) = json_name("name", &table.name, form);
-        json!({
+        let object = json!({
             (field): name,
             "order": table.order,
             "comparator": table.comparator,
@@ -54,7 +55,8 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             "leaf_pages": table.leaf_pages,
             "overflow_pages": table.overflow_pages,
             "changed": table.changed,
-        })
+        });
+        parts::add_to(object, &table.name)
     };
     let retained = |snapshot: &RetainedSnapshot| {
         let (by, reader) = match snapshot.by {
@@ -165,5 +167,8 @@ fn print_tables(out: &mut Out, stat: &Stat, form: Form) -> Result<(), Failure> {
             out.line(format_args!("  a multimap, its values in the order {values}{bytes}"))?;
         }
     }
-    Ok(())
+    match parts::note(stat.tables.iter().map(|table| &table.name[..])) {
+        Some(note) => out.line(format_args!("\nnote: {note}")),
+        None => Ok(()),
+    }
 }

@@ -5,6 +5,7 @@ use huon::{Error, RawTable, WriteTxn};
 use crate::args::{Drop, Rename};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
+use crate::parts;
 use crate::table::{self, AnyTable};
 use crate::text::Form;
 
@@ -18,6 +19,7 @@ pub(crate) fn drop(args: &Drop) -> Outcome {
         let text = "name a table with --table; the main table can only be emptied, with --empty.";
         return Err(Failure::usage(text));
     }
+    parts::refuse(&name)?;
     let env = open::change(&args.target.file, &args.writing, false)?;
     let mut txn = env.write()?;
     match (table::named(&txn, &args.target)?, args.empty) {
@@ -56,9 +58,13 @@ pub(crate) fn rename(args: &Rename) -> Outcome {
     if old.is_empty() || new.is_empty() {
         return Err(Failure::usage("the main table has no name, and all others have one."));
     }
+    parts::refuse(&old)?;
+    parts::refuse(&new)?;
     let env = open::change(&args.file, &args.writing, false)?;
     let mut txn = env.write()?;
-    let table = table::find(&txn, &old)?.ok_or_else(|| table::missing(&args.file, &old))?;
+    let Some(table) = table::find(&txn, &old)? else {
+        return Err(table::absent(&txn, &args.file, &old)?);
+    };
     let renamed = match table {
         AnyTable::One(table) => table.rename(&mut txn, &new),
         AnyTable::Many(table) => table.rename(&mut txn, &new),

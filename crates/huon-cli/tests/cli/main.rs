@@ -10,6 +10,7 @@ mod guests;
 mod guide;
 mod limits;
 mod lmdb_utils;
+mod lsm;
 mod metas;
 mod multimaps;
 mod others;

@@ -14,12 +14,14 @@
 //!
 //! `script` plays, `record` remembers, `images` makes the images on a `canvas`, `reach` tells them
 //! apart, `oracle` opens one, and `judge` does all of it and counts; `failed` makes flushes fail.
+//! `losses` gives the images to tests that know other things than a script what they must show.
 
 mod canvas;
 mod edit;
 mod failed;
 mod images;
 mod judge;
+mod losses;
 mod oracle;
 mod random;
 mod reach;
@@ -30,6 +32,7 @@ mod table;
 pub use edit::Edit;
 pub use images::Caps;
 pub use judge::{Scope, Script, Tally, Target, judge};
+pub use losses::{Loss, Losses};
 pub use random::random;
 pub use script::{Claim, Halt, Play, Setup, Stage};
 pub use table::{Level, Table};

@@ -10,24 +10,27 @@
 mod files;
 mod load_text;
 mod lock_file;
+mod lsm;
 mod ops;
 
 pub use files::{mutate_valid, open_bytes};
 pub use load_text::load_text;
 pub use lock_file::lock_file;
+pub use lsm::lsm;
 pub use ops::{crash, ops};
 
 /// A body of a fuzz target.
 pub type Body = fn(&[u8]);
 
 /// All of them, by the names of their targets.
-pub const TARGETS: [(&str, Body); 6] = [
+pub const TARGETS: [(&str, Body); 7] = [
     ("open_bytes", open_bytes),
     ("mutate_valid", mutate_valid),
     ("ops", ops),
     ("crash", crash),
     ("load_text", load_text),
     ("lock_file", lock_file),
+    ("lsm", lsm),
 ];
 
 /// Bytes as a row of choices.

@@ -10,5 +10,6 @@ pub mod crowds;
 pub mod damage;
 pub mod file;
 pub mod fixture;
+pub mod lsm;
 mod multi;
 pub mod pairs;

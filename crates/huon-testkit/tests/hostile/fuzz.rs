@@ -97,3 +97,8 @@ fn load_text() {
 fn lock_file() {
     run("lock_file", 20_000);
 }
+
+#[test]
+fn lsm() {
+    run("lsm", 20_000);
+}

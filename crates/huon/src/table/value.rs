@@ -28,6 +28,17 @@ impl<V> Owned<V> {
         Owned { bytes, types: PhantomData }
     }
 
+    /// A value of these bytes, for layers on top of Huon that take values out of their own tables.
+    ///
+    /// ```
+    /// let owned = huon::Owned::<huon::Str>::from_bytes(b"text".to_vec());
+    /// assert_eq!(owned.get()?, "text");
+    /// # Ok::<(), huon::Error>(())
+    /// ```
+    pub fn from_bytes(bytes: Vec<u8>) -> Owned<V> {
+        Owned::of(bytes)
+    }
+
     /// The bytes of the value.
     pub fn bytes(&self) -> &[u8] {
         &self.bytes

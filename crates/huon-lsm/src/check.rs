@@ -1,0 +1,251 @@
+//! Verifying an LSM table: its manifest, its runs, their filters, and what lies about.
+
+use huon::{AnyTxn, Result, Txn};
+
+use crate::edit::Content;
+use crate::filter;
+use crate::format::{self, Claim, kind, run_prefix};
+use crate::manifest::{Run, Shared, View};
+use crate::table::LsmTable;
+
+/// What [`LsmTable::check`] has found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct LsmCheck {
+    /// The runs, from the newest to the oldest.
+    pub runs: Vec<RunCheck>,
+    /// What is wrong, a sentence each.
+    pub problems: Vec<String>,
+}
+
+impl LsmCheck {
+    /// Whether nothing is wrong.
+    pub fn is_clean(&self) -> bool {
+        self.problems.is_empty()
+    }
+}
+
+/// A run, as a check has read it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct RunCheck {
+    /// No other run of the table has ever had it, or will.
+    pub id: u64,
+    /// Its age among the runs: higher is newer.
+    pub number: u64,
+    /// Whether it still takes records.
+    pub is_open: bool,
+    /// Its records, tombstones included.
+    pub records: u64,
+    /// Its tombstones.
+    pub tombstones: u64,
+    /// A hash of all keys and values. It stays the same as long as the run lives, if that is not
+    /// open.
+    pub digest: u64,
+}
+
+impl<K, V> LsmTable<K, V> {
+    /// Reads every run, and verifies what [`huon::Env::check`] cannot know: that the manifest is in
+    /// order, that runs hold what it says, that filters have every key, and that no table lies
+    /// about that no run names.
+    ///
+    /// ```
+    /// # use huon::{Env, U64};
+    /// # use huon_lsm::{Lsm, LsmDef};
+    /// # let env = Env::in_memory()?;
+    /// let t = Lsm::open(&env)?.table(&LsmDef::<U64, U64>::new("t"))?;
+    /// env.update(|txn| (0..1000).try_for_each(|n| t.put(txn, n, n)))?;
+    /// let check = t.check(&env.read()?)?;
+    /// assert!(check.is_clean() && check.runs[0].records == 1000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// A scan of all runs and a question to a filter for each record.
+    ///
+    /// # Errors
+    /// [`huon::Error::Corrupt`] if a page is damaged, and [`huon::Error::Decode`] if a record of
+    /// the manifest is none. What is wrong otherwise is no error, but a problem.
+    pub fn check(&self, txn: &impl Txn) -> Result<LsmCheck> {
+        let shared = self.shared();
+        let view = shared.view(txn)?;
+        let mut check = LsmCheck::default();
+        for run in &view.runs {
+            check_run(&mut check, shared, txn, &view, run)?;
+        }
+        check_order(&mut check, &view);
+        let claims = shared.claims(txn)?;
+        for claim in claims.iter().flatten() {
+            check_claim(&mut check, shared, txn, &view, claim)?;
+        }
+        let mut named: Vec<u32> = view.runs.iter().map(|run| run.record.slot).collect();
+        named.extend(claims.iter().flatten().map(|claim| claim.slot));
+        check_tables(&mut check, shared, txn, named)?;
+        check_manifest(&mut check, shared, txn, &view)?;
+        Ok(check)
+    }
+}
+
+fn check_run(
+    check: &mut LsmCheck,
+    shared: &Shared,
+    txn: &impl Txn,
+    view: &View,
+    run: &Run,
+) -> Result<()> {
+    let id = run.record.id;
+    let (mut content, mut digest, mut missing, mut untagged) = (Content::new(None), 0u64, 0, 0);
+    for record in run.table.iter(txn)? {
+        let (key, tagged) = record?;
+        content.note(key, tagged);
+        digest = digest.rotate_left(5).wrapping_add(filter::hash(key));
+        digest = digest.rotate_left(5).wrapping_add(filter::hash(tagged));
+        untagged += u64::from(format::untag(tagged).is_err());
+        missing += u64::from(!run.may_hold(shared.manifest, txn, key, filter::hash(key))?);
+    }
+    let Content { records, tombstones, bytes, low, high, .. } = content;
+    let is_open = run.is_open();
+    check.runs.push(RunCheck { id, number: run.number, is_open, records, tombstones, digest });
+    let mut problem = |text: String| check.problems.push(format!("run {id}: {text}"));
+    if untagged > 0 {
+        problem(format!("{untagged} values have no tag"));
+    }
+    if missing > 0 {
+        problem(format!("its filter denies {missing} of its keys"));
+    }
+    let said = (run.record.records, run.record.tombstones, run.record.bytes);
+    if !is_open && said != (records, tombstones, bytes) {
+        let found = (records, tombstones, bytes);
+        problem(format!("L1: it has {found:?} records, tombstones, bytes, not {said:?}"));
+    }
+    if run.number > id || run.record.deletes_made >= view.version {
+        problem("L2: it is numbered as no version numbers it".to_owned());
+    }
+    let bounds = &run.record.bounds;
+    if !is_open && (*bounds != format::Bounds::of(&low, &high)) {
+        problem("its keys are not those that its bounds say".to_owned());
+    }
+    if !is_open && records == 0 {
+        problem("it is empty".to_owned());
+    }
+    Ok(())
+}
+
+/// L1, L2, L3.
+fn check_order(check: &mut LsmCheck, view: &View) {
+    if let Err(error) = view.check() {
+        check.problems.push(error.to_string());
+    }
+    let mut ids: Vec<u64> = view.runs.iter().map(|run| run.record.id).collect();
+    ids.sort_unstable();
+    if ids.windows(2).any(|pair| pair[0] == pair[1]) {
+        check.problems.push("L1: two runs have one id".to_owned());
+    }
+    if ids.last().is_some_and(|id| *id >= view.version) {
+        check.problems.push("L6: a run has an id that is still to be given".to_owned());
+    }
+    if view.header.is_none() && !view.runs.is_empty() {
+        check.problems.push("there are runs, and no header".to_owned());
+    }
+    let numbers = view.deletes.iter().map(|delete| delete.number);
+    if numbers.clone().any(|delete| view.runs.iter().any(|run| run.number == delete)) {
+        check.problems.push("L2: a delete of a range has the number of a run".to_owned());
+    }
+    if numbers.max().is_some_and(|delete| delete >= view.version) {
+        check.problems.push("L6: a delete has a number that is still to be given".to_owned());
+    }
+}
+
+/// L8.
+fn check_claim(
+    check: &mut LsmCheck,
+    shared: &Shared,
+    txn: &impl Txn,
+    view: &View,
+    claim: &Claim,
+) -> Result<()> {
+    let output = shared.slot(claim.slot)?;
+    let mut problem = |text: &str| check.problems.push(format!("a merge that has begun: {text}"));
+    match view.inputs_of(claim) {
+        None => problem("its inputs are not all there"),
+        // L4.
+        Some(inputs) if claim.drops_tombstones && inputs.end < view.frozen().len() => {
+            problem("it drops tombstones above other runs (L4)");
+        }
+        Some(_) => {}
+    }
+    if claim.deletes_made >= view.version {
+        problem("it has made deletes that are still to come");
+    }
+    if view.runs.iter().any(|run| run.record.slot == claim.slot) {
+        problem("its output is a run (L8)");
+    }
+    let (mut content, mut untagged) = (Content::new(None), false);
+    for record in output.iter(txn)? {
+        let (key, tagged) = record?;
+        content.note(key, tagged);
+        untagged |= format::untag(tagged).is_err();
+    }
+    let said = (claim.records, claim.tombstones, claim.bytes);
+    if said != (content.records, content.tombstones, content.bytes) {
+        problem("its output has not the records, tombstones and bytes that it says");
+    }
+    if untagged {
+        problem("its output has a value without a tag");
+    }
+    if claim.drops_tombstones && content.tombstones > 0 {
+        problem("its output keeps a tombstone");
+    }
+    Ok(())
+}
+
+/// Every table of a run is named, and every name is that of a table.
+fn check_tables(
+    check: &mut LsmCheck,
+    shared: &Shared,
+    txn: &impl Txn,
+    mut named: Vec<u32>,
+) -> Result<()> {
+    let all = match txn.any() {
+        AnyTxn::Read(txn) => txn.table_names(),
+        AnyTxn::Write(txn) => txn.table_names(),
+    };
+    let prefix = run_prefix(&shared.name);
+    let slots = all?.into_iter().filter_map(|name| {
+        let slot = name.strip_prefix(&prefix[..])?;
+        std::str::from_utf8(slot).ok()?.parse::<u32>().ok()
+    });
+    let mut there: Vec<u32> = slots.collect();
+    named.sort_unstable();
+    there.sort_unstable();
+    if named != there {
+        let text =
+            format!("L5, L8: runs and merges name the tables {named:?}; there are {there:?}");
+        check.problems.push(text);
+    }
+    Ok(())
+}
+
+/// Filters are those of runs, and every record is of a known kind.
+fn check_manifest(
+    check: &mut LsmCheck,
+    shared: &Shared,
+    txn: &impl Txn,
+    view: &View,
+) -> Result<()> {
+    for record in shared.manifest.iter(txn)? {
+        let (key, _) = record?;
+        let of_run = |number| view.runs.iter().any(|run| run.number == number && !run.is_open());
+        let is_known = match key {
+            [kind::HEADER] => true,
+            [kind::FILTER, ..] => of_run(format::number_of(key)?),
+            [kind::RUN | kind::CLAIM | kind::DELETE, ..] => key.len() == 9,
+            _ => false,
+        };
+        if !is_known {
+            let text = format!("the manifest has a record {} of nothing", key.escape_ascii());
+            check.problems.push(text);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,516 @@
+//! Merging runs, step by step and outside the writer lock.
+//!
+//! A step reads a fresh snapshot, merges some megabytes of the inputs into memory, and hands them
+//! over to the output in a short transaction. A merge that is not done in one step leaves a claim
+//! in the manifest: its inputs, its output, and until when it is left to its compactor. The last
+//! key of the output says where to go on, so any process can, once that time is over. The last step
+//! drops the inputs, after it has looked that they are all there by their ids: two compactors that
+//! make the same merge waste work and nothing else.
+//!
+//! L8. The output of a merge that is under way is named by its claim only.
+
+use std::hash::{BuildHasher, RandomState};
+use std::ops::{Bound, Range};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::sync::{Mutex, TryLockError};
+use std::time::{Duration, Instant};
+
+use huon::{AnyTxn, RawTable, ReadTxn, Result};
+
+use crate::edit::{Content, Edit, RECORD_BYTES};
+use crate::filter::{self, Maker};
+use crate::format::{Claim, RunRecord, is_dead, now_ms, tag};
+use crate::manifest::{Claims, Shared, View};
+use crate::merge::{Buffer, Merge, Source};
+use crate::options::LEASE_MAX;
+use crate::planted::{self, Bug};
+use crate::policy::Lane;
+
+/// A committer merges up to so many bytes for each that it has put. A record is merged about once
+/// for each class of runs, so that is more than there is to merge in the long run.
+const CREDIT: u64 = 16;
+
+/// A committer that merges waits no longer for the writer lock: its holder may wait for what the
+/// committer does next.
+const PATIENCE: Duration = Duration::from_secs(1);
+
+/// A committer waits no longer for merges of others.
+const STALL_MAX: Duration = Duration::from_secs(1);
+
+/// What a process keeps of the merges of a table that it makes.
+pub(crate) struct Lanes {
+    /// A number that no other has: the owner of claims.
+    owner: u64,
+    lanes: [Mutex<Option<Progress>>; 2],
+    /// Bytes that committers may merge; below zero they have merged ahead.
+    credit: AtomicI64,
+    /// In this version there was nothing for committers to merge.
+    quiet_version: AtomicU64,
+}
+
+impl Default for Lanes {
+    fn default() -> Lanes {
+        Lanes {
+            owner: RandomState::new().hash_one(std::process::id()),
+            lanes: Default::default(),
+            credit: AtomicI64::new(0),
+            quiet_version: AtomicU64::new(0),
+        }
+    }
+}
+
+/// How far a merge of this process is.
+pub(crate) struct Progress {
+    /// As the last step left it.
+    claim: Claim,
+    /// Has the keys of the output so far.
+    filter: Option<Maker>,
+}
+
+/// Which merges are wanted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    /// Those that the policy says, if it bears so many runs more than the fan.
+    Due { slack: usize },
+    /// One of all runs that are frozen.
+    All,
+}
+
+/// What became of a step.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// Nothing is to be merged in the lane.
+    Idle,
+    /// Another thread or process merges in the lane.
+    Busy,
+    /// So many bytes were merged.
+    Made(u64),
+}
+
+/// A merge as a step finds it.
+pub(crate) struct Job {
+    lane: Lane,
+    /// As it is in the manifest; `None`: the merge begins.
+    before: Option<Claim>,
+    claim: Claim,
+    /// Where the inputs are among the frozen runs.
+    inputs: Range<usize>,
+}
+
+/// What a step has found to do, and done so far.
+pub(crate) enum Prepared {
+    Idle,
+    Busy,
+    /// The inputs of the merge that has begun are not all there.
+    Lost,
+    Merged(Box<(Job, Merged)>),
+}
+
+/// What a step has merged into memory.
+pub(crate) struct Merged {
+    buffer: Buffer,
+    filter: Option<Maker>,
+    /// Nothing is left of the inputs.
+    is_last: bool,
+}
+
+/// Whether a claim is to be left to its owner. One that lasts longer than any lease does is of a
+/// clock that was put back.
+fn is_live(claim: &Claim) -> bool {
+    let now = now_ms();
+    (now + 1..=now + LEASE_MAX.as_millis() as u64).contains(&claim.until)
+}
+
+impl Shared {
+    /// Makes one step of a merge in a lane. `patience`: it waits no longer for the writer lock.
+    pub(crate) fn step(
+        &self,
+        lane: Lane,
+        wanted: Wanted,
+        patience: Option<Duration>,
+    ) -> Result<Step> {
+        let mut progress = match self.lanes.lanes[lane as usize].try_lock() {
+            Ok(progress) => progress,
+            Err(TryLockError::Poisoned(progress)) => progress.into_inner(),
+            Err(TryLockError::WouldBlock) => return Ok(Step::Busy),
+        };
+        match self.prepare(lane, wanted, progress.take())? {
+            Prepared::Idle => Ok(Step::Idle),
+            Prepared::Busy => Ok(Step::Busy),
+            Prepared::Lost => self.abandon(lane),
+            Prepared::Merged(prepared) => {
+                let (job, merged) = *prepared;
+                let bytes = merged.buffer.bytes() as u64;
+                *progress = self.hand_over(job, merged, patience)?;
+                Ok(Step::Made(bytes.max(1)))
+            }
+        }
+    }
+
+    /// The part of a step that needs no lock: what a snapshot has to be merged is merged into
+    /// memory.
+    pub(crate) fn prepare(
+        &self,
+        lane: Lane,
+        wanted: Wanted,
+        progress: Option<Progress>,
+    ) -> Result<Prepared> {
+        let txn = self.env.read()?;
+        let view = self.view(&txn)?;
+        let claims = self.claims(&txn)?;
+        let job = match claims[lane as usize].clone() {
+            Some(claim) if claim.owner != self.lanes.owner && is_live(&claim) => {
+                return Ok(Prepared::Busy);
+            }
+            Some(claim) => {
+                view.check_output(&claim)?;
+                let Some(inputs) = view.inputs_of(&claim) else { return Ok(Prepared::Lost) };
+                Job { lane, before: Some(claim.clone()), claim, inputs }
+            }
+            None => match self.pick(&view, &claims, lane, wanted) {
+                Some(inputs) => self.new_job(&view, lane, inputs),
+                None => return Ok(Prepared::Idle),
+            },
+        };
+        let filter = self.filter_so_far(&txn, &view, &job, progress)?;
+        let merged = self.merge_step(&txn, &view, &job, filter)?;
+        Ok(Prepared::Merged(Box::new((job, merged))))
+    }
+
+    /// A merge of frozen runs that begins.
+    fn new_job(&self, view: &View, lane: Lane, inputs: Range<usize>) -> Job {
+        let runs = &view.frozen()[inputs.clone()];
+        let is_oldest = inputs.end == view.frozen().len();
+        let claim = Claim {
+            owner: self.lanes.owner,
+            until: 0,
+            slot: 0,
+            inputs: runs.iter().map(|run| run.record.id).collect(),
+            drops_tombstones: is_oldest || planted::is(Bug::TombstoneEarly),
+            deletes_made: view.newest_delete(),
+            records: 0,
+            tombstones: 0,
+            bytes: 0,
+        };
+        Job { lane, before: None, claim, inputs }
+    }
+
+    /// The runs of a merge that is to begin.
+    fn pick(
+        &self,
+        view: &View,
+        claims: &Claims,
+        lane: Lane,
+        wanted: Wanted,
+    ) -> Option<Range<usize>> {
+        let slack = match wanted {
+            Wanted::Due { slack } => slack,
+            Wanted::All => {
+                let frozen = view.frozen();
+                let bytes = frozen.iter().map(|run| run.record.bytes).sum();
+                let others = claims.iter().any(Option::is_some);
+                return (view.is_mergeable() && !others && self.policy(view).lane(bytes) == lane)
+                    .then_some(0..frozen.len());
+            }
+        };
+        self.policy(view).pick_in(&view.sizes(claims), slack, lane)
+    }
+
+    /// Gives up a merge whose inputs are not all there.
+    fn abandon(&self, lane: Lane) -> Result<Step> {
+        let mut txn = self.env.write()?;
+        let view = self.view(&txn)?;
+        let claim = self.claims(&txn)?[lane as usize].take();
+        if claim.is_some_and(|claim| view.inputs_of(&claim).is_none()) {
+            let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
+            edit.abandon(lane)?;
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            self.publish(txn)?;
+        }
+        Ok(Step::Made(1))
+    }
+
+    /// The filter of the output so far: the one that the last step left, or a new one.
+    fn filter_so_far(
+        &self,
+        txn: &ReadTxn,
+        view: &View,
+        job: &Job,
+        progress: Option<Progress>,
+    ) -> Result<Option<Maker>> {
+        if let Some(progress) = progress
+            && job.before.as_ref() == Some(&progress.claim)
+        {
+            return Ok(progress.filter);
+        }
+        let mut keys = 0;
+        for run in &view.frozen()[job.inputs.clone()] {
+            keys += run.table.len(txn)?;
+        }
+        let header = view.header.as_deref().unwrap_or(&self.header);
+        let Some(mut filter) = Maker::of_table(header, keys)? else { return Ok(None) };
+        if job.before.is_some() {
+            for record in self.slot(job.claim.slot)?.iter(txn)? {
+                filter.add(filter::hash(record?.0));
+            }
+        }
+        Ok(Some(filter))
+    }
+
+    /// Merges the records that follow those of the output.
+    fn merge_step(
+        &self,
+        txn: &ReadTxn,
+        view: &View,
+        job: &Job,
+        mut filter: Option<Maker>,
+    ) -> Result<Merged> {
+        let claim = &job.claim;
+        let last = match &job.before {
+            Some(_) => self.slot(claim.slot)?.last(txn)?.map(|(key, _)| key),
+            None => None,
+        };
+        let bounds = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let mut sources = Vec::new();
+        for run in &view.frozen()[job.inputs.clone()] {
+            let deletes = view.deletes.iter();
+            // Later ones are made by the merges that come.
+            let made = deletes.filter(|delete| delete.number <= claim.deletes_made);
+            let meets =
+                made.filter(|delete| delete.hides(run) && delete.range.meets(&run.record.bounds));
+            let deleted = meets.map(|delete| delete.range.clone()).collect();
+            sources.push(Source::run(run.table, AnyTxn::Read(txn), bounds, deleted)?);
+        }
+        let mut merge = Merge::new(sources, false)?;
+        if last.is_some() && planted::is(Bug::ResumedLate) {
+            merge.next()?;
+        }
+        let mut buffer = Buffer::default();
+        while buffer.bytes() < self.options.step_bytes {
+            let Some((key, tagged)) = merge.next()? else {
+                return Ok(Merged { buffer, filter, is_last: true });
+            };
+            let is_dead = is_dead(tagged);
+            // L4.
+            if is_dead && claim.drops_tombstones {
+                continue;
+            }
+            let tagged = if is_dead { &[tag::DELETE] } else { tagged };
+            if let Some(filter) = &mut filter {
+                filter.add(filter::hash(key));
+            }
+            buffer.add(key, tagged)?;
+        }
+        Ok(Merged { buffer, filter, is_last: false })
+    }
+
+    /// Hands over what a step has merged, if the merge is still where it was.
+    pub(crate) fn hand_over(
+        &self,
+        job: Job,
+        merged: Merged,
+        patience: Option<Duration>,
+    ) -> Result<Option<Progress>> {
+        let Job { lane, before, mut claim, .. } = job;
+        let mut txn = match patience {
+            Some(patience) => self.env.write_within(patience)?,
+            None => self.env.write()?,
+        };
+        let view = self.view(&txn)?;
+        let is_here =
+            self.claims(&txn)?[lane as usize] == before || planted::is(Bug::ClaimUnchecked);
+        let inputs = view.inputs_of(&claim).filter(|_| is_here);
+        let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
+        // The other lane may have begun with some of the inputs meanwhile.
+        let is_taken = before.is_none() && edit.is_any_input(&claim.inputs)?;
+        let Some(inputs) = inputs.filter(|_| !is_taken) else {
+            self.counts.lost.fetch_add(1, Ordering::Relaxed);
+            return Ok(None);
+        };
+        let table = self.add_to_output(&mut edit, &mut claim, before.is_none(), &merged.buffer)?;
+        let mut progress = None;
+        if merged.is_last {
+            let mut filter = merged.filter;
+            if filter.is_some() && planted::is(Bug::FilterOfInput) {
+                filter = edit.filter_maker(1)?;
+            }
+            let content = self.content(&mut edit, table, &claim, filter)?;
+            if planted::is(Bug::DeletesForgotten) {
+                claim.deletes_made = view.newest_delete();
+            }
+            edit.set_claim(lane, None)?;
+            edit.finish_merge(inputs, (claim.slot, table, content), claim.deletes_made)?;
+            self.counts.merges.fetch_add(1, Ordering::Relaxed);
+        } else {
+            let until = now_ms() + self.options.lease.as_millis() as u64;
+            (claim.owner, claim.until) = (self.lanes.owner, until);
+            edit.set_claim(lane, Some(claim.clone()))?;
+            progress = Some(Progress { claim, filter: merged.filter });
+        }
+        let view = edit.view;
+        self.publish(txn)?;
+        // L6.
+        self.keep(&view.into());
+        self.counts.steps.fetch_add(1, Ordering::Relaxed);
+        self.counts.merged_bytes.fetch_add(merged.buffer.bytes() as u64, Ordering::Relaxed);
+        Ok(progress)
+    }
+
+    /// Adds records behind those of the output, which the first step makes.
+    fn add_to_output(
+        &self,
+        edit: &mut Edit<'_>,
+        claim: &mut Claim,
+        is_first: bool,
+        buffer: &Buffer,
+    ) -> Result<RawTable> {
+        let table = if is_first {
+            let (slot, table) = edit.make_table()?;
+            claim.slot = slot;
+            table.bulk_load(edit.txn, |append| {
+                buffer.iter().try_for_each(|(key, tagged)| append(key, tagged))
+            })?;
+            table
+        } else {
+            let table = self.slot(claim.slot)?;
+            let mut records = buffer.iter();
+            records.try_for_each(|(key, tagged)| table.append(edit.txn, key, tagged))?;
+            table
+        };
+        claim.records += buffer.records();
+        claim.tombstones += buffer.tombstones();
+        claim.bytes += buffer.bytes() as u64 + buffer.records() * RECORD_BYTES;
+        Ok(table)
+    }
+
+    /// What the output holds, once it is whole.
+    fn content(
+        &self,
+        edit: &mut Edit<'_>,
+        table: RawTable,
+        claim: &Claim,
+        filter: Option<Maker>,
+    ) -> Result<Content> {
+        let key =
+            |record: Option<(&[u8], &[u8])>| record.map_or(Vec::new(), |(key, _)| key.to_vec());
+        let (low, high) = (key(table.first(edit.txn)?), key(table.last(edit.txn)?));
+        let Claim { records, tombstones, bytes, .. } = *claim;
+        Ok(Content { records, tombstones, bytes, low, high, filter })
+    }
+
+    /// Commits what a compactor has changed, without a flush. (By a ticket: a commit with a
+    /// durability of its own would have the engine expect more of that kind.)
+    fn publish(&self, txn: huon::WriteTxn) -> Result<()> {
+        let _ = txn.commit_ticket()?;
+        if self.env.settings().durability == huon::Durability::Lazy {
+            self.env.flush_if_due()?;
+        }
+        Ok(())
+    }
+
+    /// Freezes the open run, so that a merge can take it.
+    pub(crate) fn freeze(&self) -> Result<()> {
+        let mut txn = self.env.write()?;
+        let view = self.view(&txn)?;
+        if view.open_run().is_none() {
+            return Ok(());
+        }
+        let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
+        edit.freeze()?;
+        let view = edit.view;
+        self.publish(txn)?;
+        self.keep(&view.into());
+        Ok(())
+    }
+
+    /// Whether a merge of all runs is worth its cost where no other is due: it is a small one, or
+    /// joins to the oldest run as much as a tenth of it. The open run is frozen for it.
+    pub(crate) fn is_worth_merging(&self) -> Result<bool> {
+        let txn = self.env.read()?;
+        let view = self.view(&txn)?;
+        let open = view.open_run().map_or(Ok(0), |run| run.table.sequence(&txn))?;
+        drop(txn);
+        let Some((oldest, others)) = view.frozen().split_last() else { return Ok(false) };
+        let gain = match others {
+            [] if open == 0 && view.is_mergeable() => {
+                let RunRecord { bytes, records, tombstones, .. } = oldest.record;
+                bytes / records.max(1) * tombstones
+            }
+            [] if open == 0 => return Ok(false),
+            _ => others.iter().map(|run| run.record.bytes).sum::<u64>() + open,
+        };
+        let lane = self.policy(&view).lane(oldest.record.bytes + gain);
+        let is_worth = lane == Lane::Small || gain >= oldest.record.bytes / 10;
+        if is_worth && open > 0 {
+            self.freeze()?;
+        }
+        Ok(is_worth)
+    }
+
+    /// Merges a little after a commit that has put so many bytes, where there are more runs than a
+    /// compactor would leave: there is none then, or it does not keep up. An error is only counted,
+    /// since the commit has succeeded.
+    pub(crate) fn maintain(&self, put_bytes: u64) {
+        let version = self.newest().version;
+        if self.lanes.quiet_version.load(Ordering::Relaxed) == version {
+            return;
+        }
+        let credit = i64::try_from(put_bytes.saturating_mul(CREDIT)).unwrap_or(i64::MAX);
+        let most = i64::try_from(self.options.step_bytes).unwrap_or(i64::MAX).saturating_mul(4);
+        let credit = self.lanes.credit.load(Ordering::Relaxed).saturating_add(credit).min(most);
+        self.lanes.credit.store(credit, Ordering::Relaxed);
+        if self.help(version).is_err() {
+            self.counts.failures.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    fn help(&self, version: u64) -> Result<()> {
+        let wanted = Wanted::Due { slack: self.options.slack };
+        let mut is_idle = true;
+        for lane in Lane::ALL {
+            while self.lanes.credit.load(Ordering::Relaxed) > 0 {
+                match self.step(lane, wanted, Some(PATIENCE))? {
+                    Step::Made(bytes) => {
+                        is_idle = false;
+                        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+                        self.lanes.credit.fetch_sub(bytes, Ordering::Relaxed);
+                    }
+                    Step::Busy => {
+                        is_idle = false;
+                        break;
+                    }
+                    Step::Idle => break,
+                }
+            }
+        }
+        if is_idle && self.lanes.credit.load(Ordering::Relaxed) > 0 {
+            self.lanes.quiet_version.store(version, Ordering::Relaxed);
+        }
+        if self.newest().is_overloaded(&self.options) {
+            self.stall()?;
+        }
+        Ok(())
+    }
+
+    /// There is too much to merge: merges it, or waits until others have.
+    fn stall(&self) -> Result<()> {
+        let started = Instant::now();
+        self.counts.stalls.fetch_add(1, Ordering::Relaxed);
+        while self.newest().is_overloaded(&self.options) && started.elapsed() < STALL_MAX {
+            let step = |lane| self.step(lane, Wanted::Due { slack: 0 }, Some(PATIENCE));
+            let steps = [step(Lane::Small)?, step(Lane::Large)?];
+            if steps == [Step::Idle; 2] {
+                // The policy bears so many.
+                break;
+            }
+            if !steps.iter().any(|step| matches!(step, Step::Made(_))) {
+                std::thread::sleep(Duration::from_millis(1));
+                // Another process may have merged.
+                self.view(&self.env.read()?)?;
+            }
+        }
+        let nanos = started.elapsed().as_nanos() as u64;
+        self.counts.stall_nanos.fetch_add(nanos, Ordering::Relaxed);
+        Ok(())
+    }
+}

@@ -1,0 +1,271 @@
+//! Merging sorted sources, the newest first among equal keys.
+
+use std::ops::Bound;
+
+use huon::{AnyTxn, Bytes, LeafIter, Leaves, RawTable, ReadTxn, Result};
+
+use crate::batch::{Sorted, prefix_of};
+use crate::format::{DeleteRecord, tag};
+use crate::planted::{self, Bug};
+
+/// A record as a run has it: a key, and a value with its tag.
+pub(crate) type Record<'t> = (&'t [u8], &'t [u8]);
+
+/// Bounds of keys.
+pub(crate) type Bounds<'b> = (Bound<&'b [u8]>, Bound<&'b [u8]>);
+
+/// Where records come from, a leaf at a time or from a batch.
+enum Records<'t> {
+    Run { leaves: Box<Leaves<'t, Bytes, Bytes>>, leaf: Option<LeafIter<'t, Bytes, Bytes>> },
+    Batch { sorted: Sorted<'t>, from: usize, to: usize },
+    Nothing,
+}
+
+impl<'t> Records<'t> {
+    #[inline]
+    fn next(&mut self, back: bool) -> Result<Option<Record<'t>>> {
+        let (leaves, current) = match self {
+            Records::Run { leaves, leaf } => (leaves, leaf),
+            Records::Nothing => return Ok(None),
+            Records::Batch { sorted, from, to } => {
+                if from == to {
+                    return Ok(None);
+                }
+                let at = if back { *to - 1 } else { *from };
+                (*from, *to) = if back { (*from, at) } else { (at + 1, *to) };
+                return Ok(Some(sorted.get(at)));
+            }
+        };
+        loop {
+            if let Some(leaf) = current {
+                let record = if back { leaf.next_back() } else { leaf.next() };
+                if let Some(record) = record {
+                    return record.map(Some);
+                }
+            }
+            let leaf = if back { leaves.next_back() } else { leaves.next() };
+            match leaf {
+                Some(leaf) => *current = Some(leaf?.iter()),
+                None => return Ok(None),
+            }
+        }
+    }
+}
+
+/// So many records of a deleted range are passed over one after another before the rest is jumped
+/// over, which costs a descent.
+const PASSED_MAX: u32 = 16;
+
+/// What a source needs to jump over a range: only a snapshot can be asked from any thread.
+struct Jump<'t> {
+    table: RawTable,
+    txn: &'t ReadTxn,
+    bounds: (Bound<Vec<u8>>, Bound<Vec<u8>>),
+}
+
+/// One of the sorted inputs of a merge.
+pub(crate) struct Source<'t> {
+    records: Records<'t>,
+    /// Ranges that were deleted since.
+    deleted: Vec<DeleteRecord>,
+    jump: Option<Box<Jump<'t>>>,
+    current: Option<Record<'t>>,
+    prefix: u64,
+}
+
+impl<'t> Source<'t> {
+    /// The records of a run, without those that the deletes cover.
+    pub(crate) fn run(
+        table: RawTable,
+        txn: AnyTxn<'t>,
+        bounds: Bounds<'_>,
+        deleted: Vec<DeleteRecord>,
+    ) -> Result<Source<'t>> {
+        let range = match txn {
+            AnyTxn::Read(txn) => table.range(txn, bounds),
+            AnyTxn::Write(txn) => table.range(txn, bounds),
+        };
+        let records = Records::Run { leaves: Box::new(range?.leaves()), leaf: None };
+        let jump = match txn {
+            AnyTxn::Read(txn) if !deleted.is_empty() => {
+                let bounds = (bounds.0.map(<[u8]>::to_vec), bounds.1.map(<[u8]>::to_vec));
+                Some(Box::new(Jump { table, txn, bounds }))
+            }
+            _ => None,
+        };
+        Ok(Source { records, deleted, jump, current: None, prefix: 0 })
+    }
+
+    pub(crate) fn batch(sorted: Sorted<'t>, bounds: Bounds<'_>) -> Source<'t> {
+        let std::ops::Range { start: from, end: to } = sorted.within(bounds);
+        let records = Records::Batch { sorted, from, to };
+        Source { records, deleted: Vec::new(), jump: None, current: None, prefix: 0 }
+    }
+
+    #[inline]
+    fn step(&mut self, back: bool) -> Result<()> {
+        let mut passed = 0;
+        loop {
+            self.current = self.records.next(back)?;
+            let Some((key, _)) = self.current else { return Ok(()) };
+            let Some(range) = self.deleted.iter().find(|range| range.covers(key)) else {
+                self.prefix = prefix_of(key);
+                return Ok(());
+            };
+            passed += 1;
+            if passed % PASSED_MAX == 0
+                && let Some(jump) = &mut self.jump
+            {
+                self.records = jump.over(range, back)?;
+            }
+        }
+    }
+}
+
+impl<'t> Jump<'t> {
+    /// The records beyond a range, in the direction that they are read.
+    fn over(&mut self, range: &DeleteRecord, back: bool) -> Result<Records<'t>> {
+        if back {
+            self.bounds.1 = Bound::Excluded(range.from.clone());
+        } else {
+            match &range.to {
+                Some(to) => self.bounds.0 = Bound::Included(to.clone()),
+                None => return Ok(Records::Nothing),
+            }
+        }
+        let (from, to) = &self.bounds;
+        let bounds = (from.as_ref().map(Vec::as_slice), to.as_ref().map(Vec::as_slice));
+        let leaves = Box::new(self.table.range(self.txn, bounds)?.leaves());
+        Ok(Records::Run { leaves, leaf: None })
+    }
+}
+
+/// A loser tree (Knuth, The Art of Computer Programming, volume 3, 5.4.1) over sources: a record
+/// costs one comparison on each level of the tree.
+pub(crate) struct Merge<'t> {
+    sources: Vec<Source<'t>>,
+    /// The first is the winner, the others are losers.
+    tree: Vec<u32>,
+    back: bool,
+    last: Option<(u64, &'t [u8])>,
+}
+
+impl<'t> Merge<'t> {
+    /// The newest source first.
+    pub(crate) fn new(mut sources: Vec<Source<'t>>, back: bool) -> Result<Merge<'t>> {
+        sources.iter_mut().try_for_each(|source| source.step(back))?;
+        sources.retain(|source| source.current.is_some());
+        let count = sources.len();
+        let mut merge = Merge { sources, tree: vec![0; count.max(1)], back, last: None };
+        // Winners of each match, from the bottom up.
+        let mut winners: Vec<u32> = vec![0; 2 * count];
+        for leaf in 0..count {
+            winners[count + leaf] = leaf as u32;
+        }
+        for node in (1..count).rev() {
+            let (a, b) = (winners[2 * node], winners[2 * node + 1]);
+            let (winner, loser) = if merge.is_before(a, b) { (a, b) } else { (b, a) };
+            (winners[node], merge.tree[node]) = (winner, loser);
+        }
+        if count > 1 {
+            merge.tree[0] = winners[1];
+        }
+        Ok(merge)
+    }
+
+    /// All records of batches, the newest batch first.
+    pub(crate) fn of_batches(batches: &[Sorted<'t>]) -> Result<Merge<'t>> {
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Merge::new(batches.iter().map(|batch| Source::batch(*batch, all)).collect(), false)
+    }
+
+    /// Whether source `a` gives its record before `b`.
+    #[inline]
+    fn is_before(&self, a: u32, b: u32) -> bool {
+        let (x, y) = (&self.sources[a as usize], &self.sources[b as usize]);
+        let (Some((left, _)), Some((right, _))) = (x.current, y.current) else {
+            return x.current.is_some();
+        };
+        let order = x.prefix.cmp(&y.prefix).then_with(|| left.cmp(right));
+        let order = if self.back { order.reverse() } else { order };
+        let (a, b) = if planted::is(Bug::OldestCounts) { (b, a) } else { (a, b) };
+        order.then(a.cmp(&b)).is_lt()
+    }
+
+    /// The next record: the newest of its key.
+    #[inline]
+    pub(crate) fn next(&mut self) -> Result<Option<Record<'t>>> {
+        let count = self.sources.len();
+        if count == 0 {
+            return Ok(None);
+        }
+        loop {
+            let winner = self.tree[0];
+            let source = &mut self.sources[winner as usize];
+            let Some(record) = source.current else { return Ok(None) };
+            let prefix = source.prefix;
+            source.step(self.back)?;
+            if count == 1 {
+                return Ok(Some(record));
+            }
+            let (mut best, mut node) = (winner, (winner as usize + count) / 2);
+            while node > 0 {
+                if self.is_before(self.tree[node], best) {
+                    std::mem::swap(&mut self.tree[node], &mut best);
+                }
+                node /= 2;
+            }
+            self.tree[0] = best;
+            if self.last.is_some_and(|(last, key)| last == prefix && key == record.0) {
+                continue;
+            }
+            self.last = Some((prefix, record.0));
+            return Ok(Some(record));
+        }
+    }
+}
+
+/// Records in order, on their way from a merge into a table.
+#[derive(Default)]
+pub(crate) struct Buffer {
+    bytes: Vec<u8>,
+    /// Where each key ends, and its value.
+    ends: Vec<(usize, usize)>,
+    tombstones: u64,
+}
+
+impl Buffer {
+    #[inline]
+    pub(crate) fn add(&mut self, key: &[u8], tagged: &[u8]) -> Result<()> {
+        self.bytes.try_reserve(key.len() + tagged.len())?;
+        self.ends.try_reserve(1)?;
+        self.bytes.extend_from_slice(key);
+        let key_end = self.bytes.len();
+        self.bytes.extend_from_slice(tagged);
+        self.ends.push((key_end, self.bytes.len()));
+        self.tombstones += u64::from(tagged == [tag::DELETE]);
+        Ok(())
+    }
+
+    /// Bytes of keys and values.
+    pub(crate) fn bytes(&self) -> usize {
+        self.bytes.len()
+    }
+
+    pub(crate) fn records(&self) -> u64 {
+        self.ends.len() as u64
+    }
+
+    pub(crate) fn tombstones(&self) -> u64 {
+        self.tombstones
+    }
+
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Record<'_>> {
+        let mut from = 0;
+        self.ends.iter().map(move |&(key_end, end)| {
+            let record = (&self.bytes[from..key_end], &self.bytes[key_end..end]);
+            from = end;
+            record
+        })
+    }
+}
