@@ -446,6 +446,7 @@ impl Pages {
 
     /// Fills in the free space that the snapshot records which was sealed just now.
     pub(crate) fn record_space(&self, into: &mut Vec<Item>) -> Result<()> {
-        Ok(self.space.record(into)?)
+        into.clear();
+        Ok(into.try_extend(self.space.recorded())?)
     }
 }
