@@ -160,6 +160,9 @@ const TARGETS: &[Target] = &[
     itself("ageing", "put, aged", "put, fresh", 0.7),
     itself("ageing", "overwrite, aged", "overwrite, fresh", 0.7),
     size(Cell("load", "load random"), LMDB, 1.05),
+    peers(Cell("fixed", "begin and abort a write transaction"), ANY, &[LMDB], 0.17),
+    peers(Cell("series", "put side by side"), LAZY, &[LMDB], 1.2),
+    size(Cell("series", "put side by side"), LMDB, 0.9),
 ];
 
 /// The file does not grow by more than a tenth between the first and the last look.

@@ -14,6 +14,7 @@ mod load;
 mod lsmdb;
 pub(crate) mod processes;
 mod reads;
+mod series;
 mod void;
 
 use crate::data::{Data, Order, touched};
@@ -76,6 +77,7 @@ pub(crate) const WORKLOADS: &[Listed] = &[
     ),
     listed("mixed", "one writer beside one reader, 10 s", LAZY, 120),
     listed("parked", "everything written over beside a reader that sleeps", LAZY, 300),
+    listed("series", "5 M points of 200 series side by side", LAZY, 120),
     listed("voiddb-256k", "4096 values of 256 KiB, keys of 511 bytes: voidDB", DURABLE, 300),
     listed("voiddb-16k", "65,536 values of 16 KiB: voidDB", DURABLE, 300),
     listed("lsmdb", "2 M small records, 1000 in a durable transaction: LSMDB", DURABLE, 300),
@@ -104,6 +106,7 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         "reads-text" => reads::text::<E>(session),
         "mixed" => beside::mixed::<E>(session),
         "parked" => beside::parked::<E>(session),
+        "series" => series::run::<E>(session),
         "voiddb-256k" => void::run::<E>(session, 256 << 10, 4096),
         "voiddb-16k" => void::run::<E>(session, 16 << 10, 65_536),
         "voiddb-1k" => void::run::<E>(session, 1 << 10, 1 << 20),

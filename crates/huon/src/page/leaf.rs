@@ -117,6 +117,17 @@ impl<'p> SlottedLeaf<'p> {
         header::prefix_bytes(self.page)
     }
 
+    /// Whether a record for slot `index` would go on with a row of inserts; see
+    /// [`header::goes_on_at`].
+    pub(super) fn goes_on_at(&self, index: usize) -> bool {
+        header::goes_on_at(self.page, index)
+    }
+
+    /// Bytes that slots and cells may take.
+    pub(super) fn room(&self) -> usize {
+        self.page.len() - HEADER_BYTES
+    }
+
     /// The same leaf without the slots before `from` and from `to` on.
     pub(super) fn part(self, from: usize, to: usize) -> SlottedLeaf<'p> {
         SlottedLeaf { page: self.page, slots: &self.slots[from..to] }

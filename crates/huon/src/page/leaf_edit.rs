@@ -3,7 +3,7 @@
 //! 1. After every call the page is a valid leaf, unless the page was damaged before (`Err`).
 //! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
 //! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
-//! 4. A page without [`FLAG_EDITED`] is packed, and stays so as long as records come and go in its
+//! 4. A page that is not marked as edited is packed, and stays so as long as records come and go in its
 //!    middle: a page that a transaction changes once need not be packed for that. A writer that
 //!    appends adds many, and packs once. (The flag is never trusted that a page is packed: see
 //!    `parts_at`.)
@@ -12,7 +12,7 @@
 
 use std::ops::Range;
 
-use super::header::{self, FLAG_EDITED, HEADER_BYTES};
+use super::header::{self, HEADER_BYTES};
 use super::leaf::{
     Cell, PayloadKind, SLOT_BYTES, SlottedLeaf, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
 };
@@ -93,6 +93,7 @@ impl<'p> LeafMut<'p> {
         let (at, next) = self.slot_place(index);
         self.page.copy_within(at..table_end - SLOT_BYTES, next);
         header::set_count(self.page, count + 1);
+        header::note_insert(self.page, index);
         let head = order.head(key, header::prefix_bytes(self.page));
         self.set_slot(index, head, offset, key.len());
         self.page[offset + TAG_BYTES..][..key.len()].copy_from_slice(key);
@@ -114,6 +115,7 @@ impl<'p> LeafMut<'p> {
         self.page.copy_within(next..table_end, at);
         self.page[table_end - SLOT_BYTES..table_end].fill(0);
         header::set_count(self.page, count - 1);
+        header::forget_inserts_from(self.page, index);
         if count == 1 {
             header::set_heap_bytes(self.page, 0);
             header::set_dead_bytes(self.page, 0);
@@ -126,7 +128,7 @@ impl<'p> LeafMut<'p> {
     pub(crate) fn remove_range(&mut self, slots: Range<usize>) -> Result<(), Reason> {
         if slots.len() > 1 {
             // Else all that lies before would be moved for each of them.
-            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+            header::set_edited(self.page, true);
         }
         slots.rev().try_for_each(|index| self.remove(index))
     }
@@ -237,7 +239,7 @@ impl<'p> LeafMut<'p> {
     /// slots before are those that lie before. Costs a look at each slot.
     fn parts_at(&self, index: usize) -> Option<usize> {
         let leaf = self.as_leaf();
-        if header::flags(self.page) & FLAG_EDITED != 0 || index >= leaf.count() {
+        if header::is_edited(self.page) || index >= leaf.count() {
             return None;
         }
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
@@ -279,7 +281,7 @@ impl<'p> LeafMut<'p> {
     fn new_cell(&mut self, bytes: usize) -> usize {
         let heap = header::heap_bytes(self.page) + bytes;
         header::set_heap_bytes(self.page, heap);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         self.page.len() - heap
     }
 
@@ -289,7 +291,7 @@ impl<'p> LeafMut<'p> {
         let lowest = offset == self.page.len() - heap;
         if lowest && header::dead_bytes(self.page) + bytes <= heap {
             header::set_heap_bytes(self.page, heap - bytes);
-            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+            header::set_edited(self.page, true);
             return Ok(());
         }
         self.bury(bytes)
@@ -302,7 +304,7 @@ impl<'p> LeafMut<'p> {
             return Err(Reason::Cell);
         }
         header::set_dead_bytes(self.page, dead);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         Ok(())
     }
 
@@ -334,7 +336,7 @@ impl<'p> LeafMut<'p> {
         let copy = copied(self.page)?;
         let leaf = SlottedLeaf::view(&copy, header::count(&copy))?;
         pack_cells(order, self.page, &[leaf])?;
-        header::set_flags(self.page, FLAG_EDITED);
+        header::set_edited(self.page, true);
         Ok(())
     }
 }
@@ -370,7 +372,7 @@ pub(super) fn pack_cells<O: KeyOrder>(
     header::set_heap_bytes(out, out.len() - top);
     header::set_dead_bytes(out, 0);
     header::set_prefix_bytes(out, prefix_bytes);
-    header::set_flags(out, 0);
+    header::set_edited(out, false);
     Ok(())
 }
 

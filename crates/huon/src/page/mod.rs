@@ -13,7 +13,8 @@
 //! 26  u16  dead_bytes     bytes of the heap that no slot names
 //! 28  u16  prefix_bytes   leading bytes (in key order) that all keys of the page share; in a fixed
 //!                         leaf the length of each key
-//! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file)
+//! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file); of
+//!                         leaves also where records came last
 //! ```
 //!
 //! A [`Ptr`] names one content for ever; a page whose pgno or birth differ from its pointer is

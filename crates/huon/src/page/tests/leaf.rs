@@ -200,7 +200,7 @@ fn a_page_that_is_marked_as_packed_and_is_not() {
             Err(_) => insert(case, &mut page, &mut model, &key),
         }
         if rng.chance(2) {
-            header::set_flags(&mut page, 0);
+            header::set_edited(&mut page, false);
         }
         same(case, &page, &model, std::slice::from_ref(&key));
     }

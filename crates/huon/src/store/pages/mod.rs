@@ -444,8 +444,8 @@ impl Pages {
         self.space.used()
     }
 
-    /// Fills in the free space that the snapshot records which was sealed just now.
-    pub(crate) fn record_space(&self, into: &mut Vec<Item>) -> Result<()> {
-        Ok(self.space.record(into)?)
+    /// The free space that the snapshot records which was sealed just now.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = Item> + Clone + '_ {
+        self.space.recorded()
     }
 }
