@@ -9,6 +9,7 @@ pub(crate) mod leaves;
 pub(crate) mod many;
 pub(crate) mod multi;
 mod multi_write;
+mod nearest;
 pub(crate) mod owned;
 pub(crate) mod owned_pairs;
 pub(crate) mod pairs;
