@@ -5,6 +5,7 @@ pub(crate) mod codec;
 pub(crate) mod cursor;
 pub(crate) mod def;
 pub(crate) mod iter;
+mod kept;
 pub(crate) mod leaves;
 pub(crate) mod many;
 pub(crate) mod multi;
