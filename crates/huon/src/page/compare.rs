@@ -1,8 +1,8 @@
 //! Comparing byte strings by words, without a call where they are short.
 //!
-//! The C library compares short strings by loads of whole vectors, which reach behind their ends. At
-//! the last cell of a page, and at the prefix of a branch, that is another page, of which nothing
-//! may be in the cache or even mapped. Here nothing is read but the strings.
+//! The C library compares short strings by loads of whole vectors, which reach behind their ends.
+//! At the last cell of a page, and at the prefix of a branch, that is another page, which need not
+//! be in the cache, or even mapped. Here nothing is read but the strings.
 
 use std::cmp::Ordering;
 

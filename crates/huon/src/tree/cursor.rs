@@ -70,8 +70,8 @@ impl<'s, L: LeafItems<'s>> Stretch<L> {
 }
 
 impl<'s> Cells<'s> {
-    /// Record `i`; some of the next leaf is asked for with it, as by [`Stretch::take_first`]. Panics
-    /// if there is none: an internal mistake.
+    /// Record `i`; some of the next leaf is asked for with it, as by [`Stretch::take_first`].
+    /// Panics if there is none: an internal mistake.
     #[inline(always)]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
         self.ahead.ask_at(i);
