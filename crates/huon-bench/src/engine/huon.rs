@@ -117,6 +117,40 @@ impl Read for HuonRead {
         }
     }
 
+    #[inline]
+    fn end<T>(&mut self, way: Way, mut look: impl FnMut(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        let found = match way {
+            Way::Up => self.table.first(&self.txn)?,
+            Way::Down => self.table.last(&self.txn)?,
+        };
+        Ok(found.map(|(key, value)| look(key, value)))
+    }
+
+    #[inline]
+    fn near<T>(
+        &mut self,
+        key: &[u8],
+        way: Way,
+        mut look: impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        let found = match way {
+            Way::Up => self.table.at_or_above(&self.txn, key)?,
+            Way::Down => self.table.at_or_below(&self.txn, key)?,
+        };
+        Ok(found.map(|(key, value)| look(key, value)))
+    }
+
+    const STEPS: bool = true;
+
+    fn steps(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let (mut cursor, mut count) = (self.table.cursor(), 0);
+        while let Some((key, value)) = cursor.next(&self.txn)? {
+            look(key, value);
+            count += 1;
+        }
+        Ok(count)
+    }
+
     const RENEWS: bool = true;
 
     fn renew(&mut self) -> Result<()> {
@@ -131,6 +165,19 @@ impl Read for HuonRead {
         for leaf in self.table.iter(&self.txn)?.leaves() {
             for record in leaf? {
                 let (key, value) = record?;
+                look(key, value);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn number_pages(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let mut count = 0;
+        for leaf in self.table.iter(&self.txn)?.leaves() {
+            let leaf = leaf?;
+            for number in 0..leaf.len() {
+                let (key, value) = leaf.get(number)?.ok_or("a page is shorter than it says")?;
                 look(key, value);
                 count += 1;
             }

@@ -249,6 +249,12 @@ impl Read for LmdbRead<'_> {
         walk(from, way, limit, go, look)
     }
 
+    const STEPS: bool = true;
+
+    fn steps(&mut self, look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        self.scan(None, Way::Up, u64::MAX, look)
+    }
+
     const RENEWS: bool = true;
 
     fn renew(&mut self) -> Result<()> {

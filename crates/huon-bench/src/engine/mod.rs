@@ -246,6 +246,30 @@ pub(crate) trait Read {
         look: impl FnMut(&[u8], &[u8]),
     ) -> Result<u64>;
 
+    /// Gives the record at the end that `way` starts at to `look`, in the cheapest way the engine
+    /// has.
+    fn end<T>(&mut self, way: Way, look: impl FnMut(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        one_of_scan(self, None, way, look)
+    }
+
+    /// Gives the record of `key` to `look`, or else the next one in that way.
+    fn near<T>(
+        &mut self,
+        key: &[u8],
+        way: Way,
+        look: impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        one_of_scan(self, Some(key), way, look)
+    }
+
+    /// Whether [`Read::steps`] is there.
+    const STEPS: bool = false;
+
+    /// As a whole [`Read::scan`] upwards, with a cursor that is still good after changes.
+    fn steps(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        Err("this engine has no cursor that outlives changes".into())
+    }
+
     /// Whether [`Read::scan`] goes downwards, too.
     const SCANS_DOWN: bool = true;
 
@@ -257,6 +281,11 @@ pub(crate) trait Read {
         Err("this engine has no scan of pages".into())
     }
 
+    /// The same, with each record asked for by its number in the page.
+    fn number_pages(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        Err("this engine has no scan of pages".into())
+    }
+
     /// Whether [`Read::renew`] is there.
     const RENEWS: bool = false;
 
@@ -264,6 +293,18 @@ pub(crate) trait Read {
     fn renew(&mut self) -> Result<()> {
         Err("this engine cannot renew a read transaction".into())
     }
+}
+
+/// The first record of a scan, as `look` sees it.
+fn one_of_scan<R: Read + ?Sized, T>(
+    read: &mut R,
+    from: Option<&[u8]>,
+    way: Way,
+    mut look: impl FnMut(&[u8], &[u8]) -> T,
+) -> Result<Option<T>> {
+    let mut seen = None;
+    read.scan(from, way, 1, |key, value| seen = Some(look(key, value)))?;
+    Ok(seen)
 }
 
 /// The writer's transaction; gone without a trace if it is dropped.

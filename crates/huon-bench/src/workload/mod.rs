@@ -12,6 +12,7 @@ mod debt;
 mod fixed;
 mod load;
 mod lsmdb;
+mod places;
 pub(crate) mod processes;
 mod reads;
 mod series;
@@ -75,6 +76,7 @@ pub(crate) const WORKLOADS: &[Listed] = &[
         LAZY,
         300,
     ),
+    listed("places", "records at the ends and next to keys, by cursor and by number", LAZY, 120),
     listed("mixed", "one writer beside one reader, 10 s", LAZY, 120),
     listed("parked", "everything written over beside a reader that sleeps", LAZY, 300),
     listed("series", "5 M points of 200 series side by side", LAZY, 120),
@@ -104,6 +106,7 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         "crud" => crud::run::<E>(session),
         "fixed" => fixed::run::<E>(session),
         "reads-text" => reads::text::<E>(session),
+        "places" => places::run::<E>(session),
         "mixed" => beside::mixed::<E>(session),
         "parked" => beside::parked::<E>(session),
         "series" => series::run::<E>(session),

@@ -24,6 +24,7 @@ mod branch;
 mod branch_edit;
 mod checksum;
 mod chunk;
+mod compare;
 mod divide;
 mod fixed;
 pub(crate) mod header;

@@ -2,7 +2,7 @@
 
 use std::marker::PhantomData;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, PayloadKind};
 use crate::store::source::PageSource;
 use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
@@ -200,7 +200,8 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         self.step(txn.any(), false)
     }
 
-    #[inline]
+    /// Inlined, so that each direction has code of its own.
+    #[inline(always)]
     fn step<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         self.place(txn)?;
         while let Some((key, value)) = self.pass(txn, forward)? {
@@ -213,13 +214,17 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         Ok(None)
     }
 
-    /// Moves the path over what comes.
+    /// Moves the path over what comes. After an error the cursor is where it was.
     #[inline(always)]
     fn pass<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
-        match txn {
+        let passed = match txn {
             AnyTxn::Read(read) => self.pass_in(&read.snapshot, txn, forward),
             AnyTxn::Write(write) => self.pass_in(write.pages(), txn, forward),
+        };
+        if passed.is_err() {
+            self.standing.lose_path();
         }
+        passed
     }
 
     #[inline(always)]
@@ -256,7 +261,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
-    #[inline]
+    #[inline(always)]
     fn place(&mut self, txn: AnyTxn<'_>) -> Result<()> {
         if self.standing.is_placed(txn)? { Ok(()) } else { self.find(txn) }
     }
@@ -264,6 +269,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// Leads the path to the gap.
     #[cold]
     fn find(&mut self, txn: AnyTxn<'_>) -> Result<()> {
+        self.standing.lose_path();
         let (id, gap) = (self.standing.id, self.standing.gap);
         let tree = txn.tree(id)?;
         let any = AnyOrder::UNORDERED;
@@ -273,7 +279,8 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         let (path, pair) = (&mut self.path, self.standing.pair());
         match gap {
             Gap::Start => path.first(view.ordered_by(BytesOrder))?,
-            Gap::End | Gap::Lost => path.end(view.ordered_by(BytesOrder))?,
+            Gap::End => path.end(view.ordered_by(BytesOrder))?,
+            Gap::Lost => return Err(Error::OutOfMemory),
             Gap::BeforeKey => path.seek_key(view, pair.0, false)?,
             Gap::AfterKey => path.seek_key(view, pair.0, true)?,
             Gap::BeforePair => path.seek(view, pair, false)?,
@@ -393,6 +400,8 @@ impl Cursor<Bytes, Bytes> {
         self.step_any(txn.any(), false)
     }
 
+    /// As [`Cursor::step`].
+    #[inline(always)]
     fn step_any<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
         self.place(txn)?;
         let found = self.pass(txn, forward)?;

@@ -1,8 +1,8 @@
 //! Where a detached cursor stands, and whether its path still leads there.
 
-use crate::alloc::TryGrow;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::Tree;
+use crate::table::kept::Kept;
 use crate::table::txn::AnyTxn;
 use crate::tree::values::Pair;
 use crate::txn::names::TableId;
@@ -42,8 +42,8 @@ impl Gap {
 pub(super) struct Standing {
     pub(super) id: TableId,
     pub(super) gap: Gap,
-    key: Vec<u8>,
-    value: Vec<u8>,
+    key: Kept,
+    value: Kept,
     /// The tree in which the cursor's path leads to the gap, and which version of the table that
     /// is; `None` before the gap was looked for.
     placed: Option<(Tree, (u64, u64))>,
@@ -52,12 +52,13 @@ pub(super) struct Standing {
 impl Standing {
     /// Before everything.
     pub(super) fn new(id: TableId) -> Standing {
-        Standing { id, gap: Gap::Start, key: Vec::new(), value: Vec::new(), placed: None }
+        let (key, value) = (Kept::default(), Kept::default());
+        Standing { id, gap: Gap::Start, key, value, placed: None }
     }
 
     /// The key and the value that the gap is remembered by.
     pub(super) fn pair(&self) -> Pair<'_> {
-        (&self.key, &self.value)
+        (self.key.bytes(), self.value.bytes())
     }
 
     /// Moves to another gap beside the same pair, which must be looked for.
@@ -72,24 +73,29 @@ impl Standing {
     }
 
     /// Moves to the gap that the path has just been led to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stand(&mut self, (key, value): Pair<'_>, gap: Gap) {
-        let kept = self.key.try_set(key).and_then(|()| self.value.try_set(value));
-        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
+        let kept = self.key.set(key).and_then(|()| self.value.set(value));
+        match kept {
+            Ok(()) => self.gap = gap,
+            Err(_) => self.turn(Gap::Lost),
+        }
+    }
+
+    /// The path may lead anywhere from now on.
+    pub(super) fn lose_path(&mut self) {
+        self.placed = None;
     }
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_placed(&self, txn: AnyTxn<'_>) -> Result<bool> {
-        if self.gap == Gap::Lost {
-            return Err(Error::OutOfMemory);
-        }
         txn.check_alive()?;
         Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == txn.version()))
     }
 
     /// The tree that the path leads to the gap in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tree(&self) -> &Tree {
         &self.placed.as_ref().expect("a gap that was placed").0
     }

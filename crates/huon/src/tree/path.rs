@@ -282,36 +282,40 @@ impl Path {
         Ok(true)
     }
 
-    /// Steps over one record; the path stands on the one behind the gap, or at the end.
+    /// Steps over one record. The path may be left at an end of its leaf.
     #[inline(always)]
     pub(crate) fn pass<'s, S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'s, '_, S, O>,
         forward: bool,
     ) -> Result<Option<Cell<'s>>> {
-        if !forward {
-            let found = self.step_back(view)?;
-            return if found { self.cell(view.source).map(Some) } else { Ok(None) };
+        let mut may_leave = true;
+        while let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
+            let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
+            if at < frame.count {
+                let cell = view.source.leaf(frame.ptr)?.cell(at).on(frame.ptr)?;
+                frame.index = if forward { at + 1 } else { at };
+                self.ahead.ask_on();
+                return Ok(Some(cell));
+            }
+            if !std::mem::replace(&mut may_leave, false) {
+                break;
+            }
+            self.leave_leaf(view, forward)?;
         }
-        if !self.on_item() {
-            return Ok(None);
-        }
-        let cell = self.cell(view.source)?;
-        self.step();
-        if !self.on_item() {
-            self.settle_far(view)?;
-        }
-        Ok(Some(cell))
+        Ok(None)
     }
 
-    /// As [`Path::settle`], out of line: a step seldom needs it.
+    /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom
+    /// needs it.
     #[cold]
     #[inline(never)]
-    fn settle_far<S: PageSource + ?Sized, O: KeyOrder>(
+    fn leave_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
+        forward: bool,
     ) -> Result<()> {
-        self.settle(view)
+        if forward { self.settle(view) } else { self.settle_back(view) }
     }
 
     /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for

@@ -15,7 +15,7 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
             let probe = Probe::new(order, key);
             let _ = (leaf.search(order, key), leaf.get(&probe));
             if let Some(tie) = leaf.guess_steadily(&probe) {
-                let _ = (leaf.guessed_bytes(tie), leaf.get_at(&probe, tie));
+                let _ = (leaf.bytes_from(tie.mid), leaf.get_at(&probe, tie));
             }
         }
     }
