@@ -14,7 +14,6 @@ use crate::tree::build_pairs::PairBuilder;
 use crate::tree::edit::TreeMut;
 use crate::tree::multi::PairMode;
 use crate::tree::values::{Orders, Pair};
-use crate::txn::meaning::{has_own_values, value_order};
 use crate::txn::write::{How, WriteTxn};
 
 /// A copy of a pair.
@@ -503,16 +502,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, Orders<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let number = self.number_in(txn)?;
-        let own = match txn.tree(number)? {
-            Some(tree) if has_own_values(&tree) => Some(txn.info(number)?.clone()),
-            _ => None,
-        };
-        txn.edit(number, how, |tree| {
-            let orders =
-                Orders { keys: tree.order, values: value_order(tree.tree, own.as_deref())? };
-            act(&mut tree.ordered_by(orders))
-        })
+        txn.edit_pairs(self.number_in(txn)?, how, act)
     }
 }
 
