@@ -18,7 +18,7 @@ use super::leaf::{
 };
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::slot;
+use super::probe::{SlotBytes, slot, slot_offset};
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
 use crate::planted::{self, Bug};
@@ -274,9 +274,11 @@ impl<'p> LeafMut<'p> {
             return None;
         }
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
-        let before = (0..index).all(|i| (start..end).contains(&leaf.offset(i)));
-        let after = (index..leaf.count()).all(|i| leaf.offset(i) >= end);
-        let is_packed = before && after || planted::is(Bug::PackedUnchecked);
+        let table_end = HEADER_BYTES + SLOT_BYTES * leaf.count();
+        let slots = self.page[HEADER_BYTES..table_end].as_chunks().0;
+        let (before, after) = slots.split_at(index);
+        let is_packed = lie_between(before, start, end) && lie_between(after, end, self.page.len())
+            || planted::is(Bug::PackedUnchecked);
         ((start..self.page.len()).contains(&end) && is_packed).then_some(end)
     }
 
@@ -309,7 +311,7 @@ impl<'p> LeafMut<'p> {
     }
 
     /// The cells from `first` to the one at `last` have moved so many bytes forward. Costs a look
-    /// at each slot, with neither branch nor comparison, so that the compiler takes several at once.
+    /// at each slot, with neither branch nor comparison, so that compilers take several at once.
     fn move_cells(&mut self, first: usize, last: usize, bytes: usize) {
         const OFFSET_SHIFT: u32 = 32;
         let table_end = HEADER_BYTES + SLOT_BYTES * header::count(self.page);
@@ -386,6 +388,16 @@ impl<'p> LeafMut<'p> {
         header::set_flags(self.page, FLAG_EDITED);
         Ok(())
     }
+}
+
+/// Whether the cells of these slots begin between two places. As `LeafMut::move_cells`.
+fn lie_between(slots: &[SlotBytes], from: usize, until: usize) -> bool {
+    let (from, until) = (from as u64, until as u64);
+    let differences = slots.iter().fold(0, |differences, slot| {
+        let offset = slot_offset(slot) as u64;
+        differences | offset.wrapping_sub(from) | until.wrapping_sub(1 + offset)
+    });
+    differences >> 63 == 0
 }
 
 /// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the

@@ -122,6 +122,14 @@ impl<'p> ValueSet<'p> {
         Err(lo)
     }
 
+    /// As [`ValueSet::search`] for a value to be added: one above all others is found at once.
+    pub(crate) fn place<O: KeyOrder>(&self, order: O, value: &[u8]) -> Result<usize, usize> {
+        match order.compare(self.value(self.count - 1), value) {
+            Ordering::Less => Err(self.count),
+            _ => self.search(order, value),
+        }
+    }
+
     /// The values one behind the other, if all have one length and it is known.
     fn packed(&self) -> Option<&'p [u8]> {
         (!self.is_odd).then_some(self.values)

@@ -45,6 +45,16 @@ impl Finger {
         Ok(found)
     }
 
+    /// Whether it is on `key`, as it is where a value of the same key was put last.
+    pub(crate) fn is_on<O>(
+        &mut self,
+        view: TreeView<'_, '_, Pages, O>,
+        key: &[u8],
+    ) -> Result<bool> {
+        let is_near = self.warm && self.is_touched(view.source, view.tree);
+        Ok(is_near && self.path.is_on(view.source, key)?)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }

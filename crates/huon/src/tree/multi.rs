@@ -62,11 +62,17 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         Ok(done)
     }
 
+    /// Leads the finger to the first key that is not below this one; whether it is there.
+    fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
+        let is_on = self.finger.is_on(TreeView::new(&*self.pages, self.tree, ()), key)?;
+        if is_on { Ok(true) } else { self.keys().seek(key) }
+    }
+
     /// Adds a value to those of a key; whether it was not there.
     pub(crate) fn put_pair(&mut self, pair: Pair<'_>, mode: PairMode) -> Result<bool> {
         self.check_pair(pair)?;
         let (key, value) = pair;
-        let found = self.keys().seek(key)?;
+        let found = self.seek_key(key)?;
         if mode == PairMode::Append && !self.is_last(found) {
             return Err(Error::KeyOutOfOrder);
         }
@@ -80,7 +86,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             KeyValues::Tree(values) => {
                 return Ok(self.grow_tree(values, key, &[value], mode)? != 0);
             }
-            KeyValues::Few(set) => match set.search(self.order.values, value) {
+            KeyValues::Few(set) => match set.place(self.order.values, value) {
                 Err(at) if mode != PairMode::Append || at == set.count() => {
                     set.growth(at, value.len())
                 }
@@ -102,7 +108,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         if !row.is_sorted_by(|a, b| order.compare(a, b).is_lt()) {
             row.sort_unstable_by(|a, b| order.compare(a, b));
         }
-        let found = self.keys().seek(key)?;
+        let found = self.seek_key(key)?;
         let set = match if found { Some(self.held_here()?) } else { None } {
             Some(KeyValues::Tree(values)) => {
                 return self.grow_tree(values, key, row, PairMode::Insert);
@@ -111,11 +117,25 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             None => None,
         };
         let all = merged(set, row, order)?;
-        let more = all.count() - set.map_or(0, |set| set.count());
-        if more != 0 {
-            self.count_more(more as u64, row[0])?;
-            self.put_few(key, &all, found)?;
+        let more = all.len() - set.map_or(0, |set| set.count());
+        if more == 0 {
+            return Ok(0);
         }
+        let is_equal = self.tree.many.is_some_and(|many| many.equal);
+        let fixed_bytes = if is_equal { row[0].len() } else { 0 };
+        let (mut payload, max) = (Vec::new(), cell_bytes_max(self.pages, key));
+        let values = all.iter().copied();
+        let few = write_values(&mut payload, values.clone(), fixed_bytes, max);
+        let few = few.on(self.tree.root)?.ok_or_else(|| Flat::of(values));
+        self.count_more(more as u64, row[0])?;
+        let kind = match few {
+            Ok(kind) => kind,
+            Err(all) => {
+                payload.try_set(&self.plant_tree(&all?)?.encode())?;
+                PayloadKind::DuplicateTree
+            }
+        };
+        self.put_values(&NewCell { key, kind, payload: &payload }, found)?;
         Ok(more as u64)
     }
 
@@ -124,7 +144,9 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     fn put_first(&mut self, (key, value): Pair<'_>, found: bool) -> Result<()> {
         self.count_more(u64::from(!found), value)?;
         if value.len() > cell_bytes_max(self.pages, key) {
-            return self.put_few(key, &Flat::of([value].into_iter())?, found);
+            let (kind, all) = (PayloadKind::DuplicateTree, Flat::of([value].into_iter())?);
+            let payload = &self.plant_tree(&all)?.encode();
+            return self.put_values(&NewCell { key, kind, payload }, found);
         }
         self.put_values(&NewCell { key, kind: PayloadKind::Inline, payload: value }, found)
     }
@@ -157,19 +179,6 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         let entries = self.tree.entries.checked_add(more);
         self.tree.entries = entries.ok_or_else(|| self.false_count())?;
         Ok(())
-    }
-
-    /// Puts the values of a key where the finger points: into its cell if they fit one (V2).
-    fn put_few(&mut self, key: &[u8], all: &Flat, found: bool) -> Result<()> {
-        let (fixed_bytes, max) = (self.tree.fixed_bytes as usize, cell_bytes_max(self.pages, key));
-        let mut payload = Vec::new();
-        let few = write_values(&mut payload, all.iter(), fixed_bytes, max).on(self.tree.root)?;
-        let Some(kind) = few else {
-            let payload = &self.plant_tree(all)?.encode();
-            return self
-                .put_values(&NewCell { key, kind: PayloadKind::DuplicateTree, payload }, found);
-        };
-        self.put_values(&NewCell { key, kind, payload: &payload }, found)
     }
 
     /// Puts the cell of a key where the finger points.
@@ -255,14 +264,17 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             PairMode::Append => PutMode::Append,
             PairMode::Insert | PairMode::NewKey => PutMode::InsertNew,
         };
-        let before = values.entries;
+        let (before, shape) = (values.entries, self.pages.shape());
         self.values(&mut values, |tree| {
             let mut put = |value| tree.put(value, NewValue::Bytes(&[]), mode).map(drop);
             row.iter().try_for_each(|value| put(value))
         })?;
         let more = values.entries - before;
         if more != 0 {
-            check_path(self.pages, self.finger.path(), key)?;
+            // Where no page came or went, only leaves of values changed; fixed ones are others.
+            if self.pages.shape() != shape || !values.has_fixed_leaves() {
+                check_path(self.pages, self.finger.path(), key)?;
+            }
             self.count_more(more, row[0])?;
             let (kind, payload) = (PayloadKind::DuplicateTree, &values.encode());
             self.put_values(&NewCell { key, kind, payload }, true)?;
@@ -479,29 +491,30 @@ impl Flat {
     }
 }
 
-/// The values of a set and those of a row, which rise: what is in both, once.
-fn merged(set: Option<ValueSet<'_>>, row: &[&[u8]], order: AnyOrder<'_>) -> Reserved<Flat> {
-    let mut all = Flat::default();
+/// The values of a set and those of a row, which rise: what is in both, or twice, once.
+fn merged<'v>(
+    set: Option<ValueSet<'v>>,
+    row: &[&'v [u8]],
+    order: AnyOrder<'_>,
+) -> Reserved<Vec<&'v [u8]>> {
+    let mut all: Vec<&[u8]> = Vec::new();
+    all.try_reserve(row.len() + set.map_or(0, |set| set.count()))?;
     let mut held = set.map(ValueSet::items);
     let mut next = || held.as_mut()?.next();
     let mut low = next();
-    for value in row {
-        while let Some(value) = low.filter(|low| order.compare(low, value).is_lt()) {
-            all.push(value)?;
+    for &value in row {
+        while let Some(lower) = low.filter(|low| order.compare(low, value).is_lt()) {
+            all.push(lower);
             low = next();
         }
-        let is_there = [low, all.last()]
-            .into_iter()
-            .flatten()
-            .any(|there| order.compare(there, value).is_eq());
-        if !is_there {
-            all.push(value)?;
+        let is_there =
+            |there: Option<&[u8]>| there.is_some_and(|there| order.compare(there, value).is_eq());
+        if !is_there(low) && !is_there(all.last().copied()) {
+            all.push(value);
         }
     }
-    while let Some(value) = low {
-        all.push(value)?;
-        low = next();
-    }
+    all.extend(low);
+    all.extend(std::iter::from_fn(next));
     Ok(all)
 }
 
