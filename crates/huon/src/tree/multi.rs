@@ -460,6 +460,12 @@ impl Flat {
         Ok(flat)
     }
 
+    /// Makes room for so many values that have so many bytes each.
+    pub(crate) fn reserve(&mut self, count: usize, value_bytes: usize) -> Reserved<()> {
+        self.ends.try_reserve(count)?;
+        self.bytes.try_reserve(count.saturating_mul(value_bytes))
+    }
+
     pub(crate) fn push(&mut self, value: &[u8]) -> Reserved<()> {
         self.bytes.try_reserve(value.len())?;
         self.bytes.extend_from_slice(value);
