@@ -3,12 +3,14 @@
 use std::ops::Bound;
 use std::path::Path;
 
-use ::huon::{Bytes, Durability, Env, RawTable, ReadTxn, TableDef, WriteTxn};
+use ::huon::{Bytes, Durability, Env, Multi, MultiDef, RawTable, ReadTxn, TableDef, WriteTxn};
 
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Engine, Mode, Pair, Pairs, Read, Result, Setup, Way, Write};
 
 /// The main table: one tree, as the unnamed database of LMDB is.
 const TABLE: TableDef<Bytes, Bytes> = TableDef::main();
+
+const PAIRS: MultiDef<[u8; 8], [u8; 8]> = MultiDef::new("pairs");
 
 pub(crate) struct Huon {
     env: Env,
@@ -54,6 +56,11 @@ impl Engine for Huon {
         Ok(HuonWrite { txn: self.env.write()?, table: self.table })
     }
 
+    fn pairs(&self) -> Result<Option<impl Pairs>> {
+        let table = self.env.update(|txn| txn.create_table(&PAIRS))?;
+        Ok(Some(HuonPairs { env: &self.env, table }))
+    }
+
     fn sync(&self) -> Result<()> {
         self.env.sync()?;
         Ok(())
@@ -62,6 +69,35 @@ impl Engine for Huon {
     fn close(self) -> Result<()> {
         assert_eq!(self.env.close()?, ::huon::Closed::Fully, "a clone is still open");
         Ok(())
+    }
+}
+
+struct HuonPairs<'e> {
+    env: &'e Env,
+    table: Multi<[u8; 8], [u8; 8]>,
+}
+
+impl Pairs for HuonPairs<'_> {
+    fn put(&self, pairs: &[Pair]) -> Result<()> {
+        let mut txn = self.env.write()?;
+        for (key, value) in pairs {
+            self.table.put(&mut txn, key, value)?;
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn put_rows(&self, pairs: &[Pair], row: usize) -> Result<()> {
+        let mut txn = self.env.write()?;
+        for row in pairs.chunks(row) {
+            self.table.put_many(&mut txn, &row[0].0, row.iter().map(|(_, value)| value))?;
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn count(&self) -> Result<u64> {
+        Ok(self.table.len(&self.env.read()?)?)
     }
 }
 

@@ -193,6 +193,11 @@ pub(crate) trait Engine: Sized + Sync + 'static {
         txn.commit()
     }
 
+    /// An empty multimap in the same database, if the engine has multimaps.
+    fn pairs(&self) -> Result<Option<impl Pairs>> {
+        Ok(None::<NoPairs>)
+    }
+
     /// Makes everything that is committed durable.
     fn sync(&self) -> Result<()>;
 
@@ -221,6 +226,38 @@ pub(crate) trait Engine: Sized + Sync + 'static {
 
     /// Closes the database; its cost can be measured.
     fn close(self) -> Result<()>;
+}
+
+/// A key and one of its values.
+pub(crate) type Pair = ([u8; 8], [u8; 8]);
+
+/// A multimap whose keys and values have eight bytes.
+pub(crate) trait Pairs {
+    /// Puts pairs one by one in a transaction.
+    fn put(&self, pairs: &[Pair]) -> Result<()>;
+
+    /// Puts them in a transaction by a call for each `row` of values, which have one key.
+    fn put_rows(&self, pairs: &[Pair], row: usize) -> Result<()>;
+
+    /// How many there are.
+    fn count(&self) -> Result<u64>;
+}
+
+/// The multimap of an engine that has none.
+enum NoPairs {}
+
+impl Pairs for NoPairs {
+    fn put(&self, _pairs: &[Pair]) -> Result<()> {
+        match *self {}
+    }
+
+    fn put_rows(&self, _pairs: &[Pair], _row: usize) -> Result<()> {
+        match *self {}
+    }
+
+    fn count(&self) -> Result<u64> {
+        match *self {}
+    }
 }
 
 /// A view of one snapshot.

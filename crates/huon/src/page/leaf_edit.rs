@@ -18,7 +18,7 @@ use super::leaf::{
 };
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::slot;
+use super::probe::{SlotBytes, slot, slot_offset};
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
 use crate::planted::{self, Bug};
@@ -73,15 +73,8 @@ impl<'p> LeafMut<'p> {
         if payload_bytes >= self.page.len() {
             return Ok(None);
         }
-        let need = leaf_cell_bytes(key.len(), payload_bytes);
-        if need > self.gap() {
-            if need > self.gap() + header::dead_bytes(self.page) {
-                return Ok(None);
-            }
-            self.compact(order)?;
-            if need > self.gap() {
-                return Err(Reason::Cell);
-            }
+        if !self.make_gap(order, leaf_cell_bytes(key.len(), payload_bytes))? {
+            return Ok(None);
         }
         self.share_prefix(order, key)?;
         let bytes = TAG_BYTES + key.len() + payload_bytes;
@@ -188,6 +181,34 @@ impl<'p> LeafMut<'p> {
         }
     }
 
+    /// Opens `bytes` bytes in the payload of slot `index` before its byte `at`, which hold anything
+    /// until the caller fills them; the payload. `None`: they do not fit, and nothing changed.
+    ///
+    /// The rest of the payload stays where it is; all that lies before it in the heap moves, so
+    /// that nothing is left dead and a packed page stays packed.
+    pub(crate) fn widen<O: KeyOrder>(
+        &mut self,
+        order: O,
+        index: usize,
+        kind: PayloadKind,
+        (at, bytes): (usize, usize),
+    ) -> Result<Option<&mut [u8]>, Reason> {
+        if !self.make_gap(order, bytes)? {
+            return Ok(None);
+        }
+        let (offset, cell) = self.cell(index)?;
+        let (key_bytes, payload_bytes) = (cell.key.len(), cell.payload.len());
+        if at > payload_bytes {
+            return Err(Reason::Cell);
+        }
+        let start = self.page.len() - header::heap_bytes(self.page);
+        let place = offset + TAG_BYTES + key_bytes + at;
+        self.page.copy_within(start..place, start - bytes);
+        self.move_cells(start, offset, bytes);
+        header::set_heap_bytes(self.page, header::heap_bytes(self.page) + bytes);
+        Ok(Some(self.set_tag(offset - bytes, key_bytes, kind, payload_bytes + bytes)))
+    }
+
     /// The payload of slot `index`, to be changed in place.
     pub(crate) fn payload_mut(&mut self, index: usize) -> Result<&mut [u8], Reason> {
         let (offset, cell) = self.cell(index)?;
@@ -203,6 +224,18 @@ impl<'p> LeafMut<'p> {
             return Err(Reason::Cell);
         }
         Ok((offset, cell))
+    }
+
+    /// Makes the gap between slots and heap hold so many bytes; whether they fit the page.
+    fn make_gap<O: KeyOrder>(&mut self, order: O, bytes: usize) -> Result<bool, Reason> {
+        if bytes <= self.gap() {
+            return Ok(true);
+        }
+        if bytes > self.gap() + header::dead_bytes(self.page) {
+            return Ok(false);
+        }
+        self.compact(order)?;
+        if bytes <= self.gap() { Ok(true) } else { Err(Reason::Cell) }
     }
 
     /// Bytes between slots and heap.
@@ -243,9 +276,11 @@ impl<'p> LeafMut<'p> {
             return None;
         }
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
-        let before = (0..index).all(|i| (start..end).contains(&leaf.offset(i)));
-        let after = (index..leaf.count()).all(|i| leaf.offset(i) >= end);
-        let is_packed = before && after || planted::is(Bug::PackedUnchecked);
+        let table_end = HEADER_BYTES + SLOT_BYTES * leaf.count();
+        let slots = self.page[HEADER_BYTES..table_end].as_chunks().0;
+        let (before, after) = slots.split_at(index);
+        let is_packed = lie_between(before, start, end) && lie_between(after, end, self.page.len())
+            || planted::is(Bug::PackedUnchecked);
         ((start..self.page.len()).contains(&end) && is_packed).then_some(end)
     }
 
@@ -274,6 +309,22 @@ impl<'p> LeafMut<'p> {
         for slot in slots.chunks_exact_mut(SLOT_BYTES) {
             let offset = moved(usize::from(u16::from_le_bytes([slot[4], slot[5]])));
             slot[4..6].copy_from_slice(&(offset as u16).to_le_bytes());
+        }
+    }
+
+    /// The cells from `first` to the one at `last` have moved so many bytes forward. Costs a look
+    /// at each slot, with neither branch nor comparison, so that compilers take several at once.
+    fn move_cells(&mut self, first: usize, last: usize, bytes: usize) {
+        const OFFSET_SHIFT: u32 = 32;
+        let table_end = HEADER_BYTES + SLOT_BYTES * header::count(self.page);
+        let (first, span, step) = (first as u64, (last - first) as u64, bytes as u64);
+        for slot in self.page[HEADER_BYTES..table_end].as_chunks_mut::<SLOT_BYTES>().0 {
+            let word = u64::from_le_bytes(*slot);
+            let above_first = (word >> OFFSET_SHIFT & 0xFFFF).wrapping_sub(first);
+            // The highest bit says that one of the differences is negative.
+            let stays = (above_first | span.wrapping_sub(above_first)) >> 63;
+            let moved = stays.wrapping_sub(1) & step << OFFSET_SHIFT;
+            *slot = (word - moved).to_le_bytes();
         }
     }
 
@@ -339,6 +390,16 @@ impl<'p> LeafMut<'p> {
         header::set_edited(self.page, true);
         Ok(())
     }
+}
+
+/// Whether the cells of these slots begin between two places. As `LeafMut::move_cells`.
+fn lie_between(slots: &[SlotBytes], from: usize, until: usize) -> bool {
+    let (from, until) = (from as u64, until as u64);
+    let differences = slots.iter().fold(0, |differences, slot| {
+        let offset = slot_offset(slot) as u64;
+        differences | offset.wrapping_sub(from) | until.wrapping_sub(1 + offset)
+    });
+    differences >> 63 == 0
 }
 
 /// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the

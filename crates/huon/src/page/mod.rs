@@ -68,4 +68,4 @@ pub(crate) use probe::{Probe, Tie};
 pub(crate) use run::{RunRef, overflow_pages};
 pub(crate) use tree_record::{MAX_DEPTH, ManyValues, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};
-pub(crate) use value_set::{SetItems, ValueSet, write_values};
+pub(crate) use value_set::{Growth, SetItems, ValueSet, write_values};

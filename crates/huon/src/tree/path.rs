@@ -149,6 +149,14 @@ impl Path {
         Ok((found || inside).then_some(found))
     }
 
+    /// Whether the path stands on `key` in its slotted leaf, which may have changed.
+    pub(crate) fn is_on<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<bool> {
+        let frame = self.last_mut();
+        let leaf = source.leaf(frame.ptr)?;
+        frame.count = leaf.count();
+        Ok(frame.index < frame.count && leaf.key(frame.index).on(frame.ptr)? == key)
+    }
+
     /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
     pub(crate) fn seek_branch<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,

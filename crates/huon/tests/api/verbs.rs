@@ -178,6 +178,40 @@ fn a_change_of_a_value_is_one_descent_in_both_kinds() {
     txn.commit().unwrap();
 }
 
+/// Many values are one descent and, where they lie with their key, one rewriting, whether they are
+/// the first, the next or so many that they get a tree.
+#[test]
+fn many_values_are_put_with_one_descent() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let compared = Arc::new(AtomicU64::new(0));
+    let counter = compared.clone();
+    let order = Order::custom("counted", move |a, b| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    });
+    let mut txn = env.write().unwrap();
+    let def = MultiDef::<U64, U64>::new("m").ordered(order);
+    let table = txn.create_table(&def).unwrap();
+    (0..10_000).try_for_each(|n| table.put(&mut txn, 2 * n, n).map(drop)).unwrap();
+    let count = || compared.swap(0, Ordering::Relaxed);
+    for key in [2, 11_112, 7_778, 7_779] {
+        count();
+        table.contains(&txn, key, 0).unwrap();
+        let lookup = count();
+        for row in [10_000..10_020, 10_010..10_040, 20_000..22_000, 20_000..22_010] {
+            table.put_many(&mut txn, key, row.clone()).unwrap();
+            let (put, what) = (count(), format!("{key}, {row:?}"));
+            // Where its page is divided it is sought a few times more.
+            assert!(put <= 5 * lookup + 20, "{what}: {put} for {lookup}");
+        }
+        let there = 2_050 + u64::from(key % 2 == 0);
+        assert_eq!(table.count_values(&txn, key).unwrap(), there, "{key}");
+    }
+    txn.commit().unwrap();
+    assert!(env.check().unwrap().is_clean());
+}
+
 /// Of a long key a long value lies in a tree of its own, even alone.
 #[test]
 fn an_only_value_is_changed_wherever_it_lies() {

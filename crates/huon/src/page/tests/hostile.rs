@@ -99,6 +99,14 @@ fn edit_leaf<O: KeyOrder>(
         let mut edit = LeafMut::view(&mut copy)?;
         match edit.as_leaf().search(order, key)? {
             Ok(i) if rng.chance(2) => edit.remove(i)?,
+            Ok(i) if rng.chance(2) => {
+                let at = rng.below(edit.as_leaf().cell(i)?.payload.len() + 1);
+                if let Some(payload) =
+                    edit.widen(order, i, PayloadKind::Inline, (at, bytes.len()))?
+                {
+                    payload[at..at + bytes.len()].copy_from_slice(&bytes);
+                }
+            }
             Ok(i) => drop(edit.replace(order, i, PayloadKind::Inline, &bytes)?),
             Err(i) => drop(edit.insert(order, i, key, PayloadKind::Inline, &bytes)?),
         }

@@ -48,6 +48,21 @@ fn same<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, probes
     }
 }
 
+/// A new value that is written into the payload makes it what it would be if it were made anew.
+fn grows<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, new: &[u8]) {
+    let Err(place) = case.place(values, new) else { return };
+    let (kind, mut payload) = write(values, fixed_bytes);
+    let growth = view(&payload, kind, fixed_bytes).growth(place, new.len());
+    let (at, bytes) = growth.room();
+    payload.splice(at..at, vec![0xA5; bytes]);
+    growth.fill(&mut payload, new).unwrap();
+    assert_eq!(growth.fill(&mut payload[1..], new), Err(Reason::Cell));
+    let mut values = values.clone();
+    values.insert(place, new.to_vec());
+    let anew = write(&values, fixed_bytes).1;
+    assert_eq!((payload.len(), payload), (growth.bytes, anew));
+}
+
 /// Some of the values, from both ends.
 fn from_both_ends(values: &Values, fixed_bytes: usize, rng: &mut Rng) {
     let (kind, payload) = write(values, fixed_bytes);
@@ -92,6 +107,7 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, fixed_bytes: usize, edits: usize) -
         }
         let probes = vec![new, rng.key(10), vec![]];
         same(case, &values, fixed_bytes, &probes);
+        grows(case, &values, fixed_bytes, &value(&mut rng));
         from_both_ends(&values, fixed_bytes, &mut rng);
     }
     edits as u64

@@ -18,7 +18,9 @@ use crate::failpoint::{Point, reach};
 use crate::page::{AnyOrder, PageGeometry, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::edit::TreeMut;
+use crate::tree::values::Orders;
 use crate::txn::catalog::{Catalog, NAMES};
+use crate::txn::meaning::{TableInfo, has_own_values, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
 use crate::txn::open_tables::{OpenTables, TableState};
@@ -29,6 +31,19 @@ use nested::TxnLevel;
 
 /// Why the base of a write transaction is there.
 pub(super) const BASE_THERE: &str = "the base is there until the commit";
+
+/// The handle of a table, whose functions are borrowed from what is kept beside the pages.
+struct Handle<'k> {
+    core: &'k Core,
+    kept: &'k KeptInfos,
+    no: TableNo,
+}
+
+impl<'k> Handle<'k> {
+    fn info(&self) -> Result<&'k TableInfo> {
+        Ok(self.core.info(self.kept, self.no)?)
+    }
+}
 
 /// The manner of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -338,22 +353,43 @@ impl WriteTxn {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let before = self.tree(no)?.ok_or(Error::TableNotFound)?;
+        self.edit_by_handle(no, how, |tree, _| act(tree))
+    }
+
+    /// Changes a multimap, of which values are compared, too; as [`WriteTxn::edit`].
+    pub(crate) fn edit_pairs<R>(
+        &mut self,
+        no: TableNo,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, Orders<'_>>) -> Result<R>,
+    ) -> Result<R> {
+        self.edit_by_handle(no, how, |tree, handle| {
+            let own = if has_own_values(tree.tree) { Some(handle.info()?) } else { None };
+            let orders = Orders { keys: tree.order, values: value_order(tree.tree, own)? };
+            act(&mut tree.ordered_by(orders))
+        })
+    }
+
+    /// The same for an `act` that may ask what the handle means.
+    fn edit_by_handle<R>(
+        &mut self,
+        no: TableNo,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>, &Handle<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let Some(before) = self.tree(no)? else { return Err(Error::TableNotFound) };
         self.tables.get_mut().make_room()?;
         let mut tree = before;
         let done = self.run(how, |txn| {
             let WriteTxn { core, kept, base, .. } = txn;
-            // A function borrows what is kept beside the pages: nothing is cloned.
+            let handle = Handle { core, kept, no };
             let order = match built_in(tree.order) {
                 Some(order) => order,
                 None if how == How::Unordered => AnyOrder::UNORDERED,
-                None => {
-                    let info = core.info(kept, no)?;
-                    info.order.resolve(tree.order).ok_or(Error::OrderUnknown)?
-                }
+                None => handle.info()?.order.resolve(tree.order).ok_or(Error::OrderUnknown)?,
             };
             let Base { pages, finger, .. } = base.as_deref_mut().expect(BASE_THERE);
-            act(&mut TreeMut { pages, tree: &mut tree, order, finger })
+            act(&mut TreeMut { pages, tree: &mut tree, order, finger }, &handle)
         })?;
         if tree != before {
             tree.changed = self.pages().txnid();
