@@ -120,9 +120,13 @@ pub use ops::records::{Contents, RecordVisitor};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
-/// For the C interfaces: what outlives a fork, and descriptors that programs see.
+/// For the C interfaces: locks of one thread, what outlives a fork, and descriptors that programs
+/// see.
 #[doc(hidden)]
-pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherited, open_kept};
+pub use os::{
+    BiasedGuard, BiasedLock, ForkGuard, ForkLock, HeldOff, ThisThread, fork_generation, hold_off,
+    is_inherited, open_kept,
+};
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::bulk::{Append, BulkChunk};
