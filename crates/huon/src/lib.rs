@@ -156,6 +156,7 @@ pub use txn::order::{Comparator, Compare, Order};
 pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::recovery::Recovery;
+pub use txn::rest::Resting;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
 pub use txn::write::extension::Extension;
