@@ -147,6 +147,8 @@ pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::txn::{AnyTxn, Txn};
 pub use table::value::Owned;
 pub use table::verbs::Change;
+#[doc(hidden)]
+pub use tree::pair_path::Stride;
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;

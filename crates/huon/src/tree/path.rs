@@ -304,6 +304,31 @@ impl Path {
         Ok(Some(cell))
     }
 
+    /// As [`Path::pass`] within a leaf, over a record that `is_wanted`. `None`, and nothing has
+    /// moved: the next one is not, or lies in another leaf, or cannot be read.
+    #[inline(always)]
+    pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
+        &mut self,
+        source: &'s S,
+        forward: bool,
+        is_wanted: impl FnOnce(&Cell<'s>) -> bool,
+    ) -> Option<Cell<'s>> {
+        let frame = self.frames.get_mut(self.depth.wrapping_sub(1))?;
+        let (at, next) = if forward {
+            (frame.index, frame.index + 1)
+        } else {
+            (frame.index.wrapping_sub(1), frame.index.wrapping_sub(1))
+        };
+        // T1: it stands on an item then.
+        if next >= frame.count {
+            return None;
+        }
+        let cell = source.fast_leaf(frame.ptr)?.cell(at).ok().filter(is_wanted)?;
+        frame.index = next;
+        self.ahead.ask_on();
+        Some(cell)
+    }
+
     /// As [`Path::settle`], out of line: a step seldom needs it.
     #[cold]
     #[inline(never)]
