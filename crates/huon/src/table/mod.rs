@@ -4,6 +4,7 @@ pub(crate) mod bulk;
 pub(crate) mod codec;
 pub(crate) mod cursor;
 pub(crate) mod def;
+mod glide;
 pub(crate) mod iter;
 mod kept;
 pub(crate) mod leaves;

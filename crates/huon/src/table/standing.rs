@@ -6,6 +6,7 @@ use crate::table::kept::Kept;
 use crate::table::txn::AnyTxn;
 use crate::tree::values::Pair;
 use crate::txn::names::TableId;
+use crate::txn::read::ReadTxn;
 
 /// Where a cursor stands: always between two records, or two pairs of a multimap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +20,10 @@ pub(super) enum Gap {
     /// Before the pair, whether it is there or not.
     BeforePair,
     AfterPair,
+    /// On that side of the record that the path passed last, of which nothing is remembered.
+    OnPath {
+        behind: bool,
+    },
     /// There was no memory to remember the key.
     Lost,
 }
@@ -27,7 +32,7 @@ impl Gap {
     /// Whether a key says where it is.
     #[inline]
     pub(super) fn is_beside_key(self) -> bool {
-        !matches!(self, Gap::Start | Gap::End | Gap::Lost)
+        !matches!(self, Gap::Start | Gap::End | Gap::OnPath { .. } | Gap::Lost)
     }
 
     /// Whether a key and a value say where it is.
@@ -82,9 +87,29 @@ impl Standing {
         }
     }
 
-    /// The path may lead anywhere from now on.
+    /// The path may lead anywhere from now on. A gap that nothing else leads to is then the end that
+    /// the cursor was on its way to: a loop that steps on after an error ends.
+    #[cold]
     pub(super) fn lose_path(&mut self) {
+        match self.gap {
+            Gap::OnPath { behind: true } => self.gap = Gap::End,
+            Gap::OnPath { behind: false } => self.gap = Gap::Start,
+            _ => {}
+        }
         self.placed = None;
+    }
+
+    /// Moves to the gap that the path has just been led to, as long as it leads there.
+    #[inline]
+    pub(super) fn glide(&mut self, behind: bool) {
+        self.gap = Gap::OnPath { behind };
+    }
+
+    /// Whether nothing else than the path leads to the gap, and still does.
+    #[inline(always)]
+    pub(super) fn is_on_path(&self, txn: &ReadTxn) -> bool {
+        let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1 == (txn.id(), 0));
+        matches!(self.gap, Gap::OnPath { .. }) && is_placed && txn.is_own()
     }
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].

@@ -314,6 +314,26 @@ impl Path {
         Ok(None)
     }
 
+    /// As [`Path::pass`] within a leaf, over a record that `is_wanted`. `None`, and nothing has
+    /// moved: the next one is not, or lies in another leaf, or cannot be read.
+    #[inline(always)]
+    pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
+        &mut self,
+        source: &'s S,
+        forward: bool,
+        is_wanted: impl FnOnce(&Cell<'s>) -> bool,
+    ) -> Option<Cell<'s>> {
+        let frame = self.frames.get_mut(self.depth.wrapping_sub(1))?;
+        let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
+        if at >= frame.count {
+            return None;
+        }
+        let cell = source.fast_leaf(frame.ptr)?.cell(at).ok().filter(is_wanted)?;
+        frame.index = if forward { at + 1 } else { at };
+        self.ahead.ask_on();
+        Some(cell)
+    }
+
     /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom
     /// needs it.
     #[cold]

@@ -22,6 +22,7 @@ pub(crate) mod park;
 pub(crate) mod read;
 mod reclaim;
 pub(crate) mod recovery;
+pub(crate) mod rest;
 mod seen;
 pub(crate) mod snapshot;
 mod tables;
@@ -158,6 +159,7 @@ impl Core {
         Ok(info)
     }
 
+    #[inline]
     pub(crate) fn check_forked(&self) -> Result<()> {
         if os::is_inherited(self.fork_generation) { Err(Error::Forked) } else { Ok(()) }
     }

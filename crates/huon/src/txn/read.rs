@@ -4,6 +4,7 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::os::is_inherited;
 use crate::page::{Meta, Tree, Txnid};
 use crate::planted::{self, Bug};
 use crate::txn::meaning::{TableInfo, TableSpec};
@@ -68,7 +69,14 @@ impl ReadTxn {
         &self.snapshot.core
     }
 
+    /// Whether it is this process's, and not of one that this was forked from (C1).
+    #[inline(always)]
+    pub(crate) fn is_own(&self) -> bool {
+        !is_inherited(self.core().fork_generation)
+    }
+
     /// The id of the snapshot: the id of the write transaction that made it.
+    #[inline]
     pub fn id(&self) -> u64 {
         self.txnid
     }
