@@ -24,6 +24,7 @@ use crate::tree::finger::Finger;
 use crate::txn::catalog::{Catalog, NAMES};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
+use crate::txn::once_list::Attachments;
 use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
 use crate::txn::{Base, Core, KeptInfos, Release};
@@ -122,6 +123,7 @@ pub struct WriteTxn {
     pub(super) kept: KeptInfos,
     pub(super) levels: Vec<TxnLevel>,
     pub(super) extensions: Extensions,
+    attachments: Attachments,
     /// Where the last put was made, from the first change on.
     finger: Option<Box<Finger>>,
     /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
@@ -192,6 +194,7 @@ impl WriteTxn {
             kept: KeptInfos::default(),
             levels: Vec::new(),
             extensions: Extensions::default(),
+            attachments: Attachments::default(),
             finger: None,
             stamps: core.take_stamps(),
             broken: false,
