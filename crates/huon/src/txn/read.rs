@@ -10,7 +10,7 @@ use crate::planted::{self, Bug};
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Markers;
-use crate::txn::once_list::OnceList;
+use crate::txn::once_list::Attachments;
 use crate::txn::seen::Seen;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::{Core, KeptInfos, Pin, catalog};
@@ -41,8 +41,7 @@ pub struct ReadTxn {
     markers: Markers,
     tables: Seen,
     kept: KeptInfos,
-    /// Of layers on top of Huon, one of each type.
-    attachments: OnceList<Box<dyn Any + Send + Sync>>,
+    attachments: Attachments,
 }
 
 impl ReadTxn {
@@ -60,7 +59,7 @@ impl ReadTxn {
             markers: Markers { values: head.markers, txnid: head.markers_txnid },
             tables: Seen::default(),
             kept: KeptInfos::default(),
-            attachments: OnceList::default(),
+            attachments: Attachments::default(),
         })
     }
 
@@ -168,9 +167,7 @@ impl ReadTxn {
     /// # Errors
     /// Those of `make`; nothing is kept then.
     pub fn attach<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        let is_it = |item: &Box<dyn Any + Send + Sync>| (**item).is::<T>();
-        let item = self.attachments.get_or_add(is_it, || Ok(Box::new(make()?)))?;
-        Ok((**item).downcast_ref().expect("it was found by its type"))
+        self.attachments.get_or_make(make)
     }
 
     /// Whether the bytes lie in the file's map, that is, were never copied.

@@ -23,6 +23,7 @@ use crate::txn::catalog::{Catalog, NAMES};
 use crate::txn::meaning::{TableInfo, has_own_values, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
+use crate::txn::once_list::Attachments;
 use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
 use crate::txn::{Base, Core, KeptInfos, Release};
@@ -131,6 +132,7 @@ pub struct WriteTxn {
     pub(super) kept: KeptInfos,
     pub(super) levels: Vec<TxnLevel>,
     pub(super) extensions: Extensions,
+    attachments: Attachments,
     pub(super) notes: Notes,
     pub(super) broken: bool,
     /// The commit gives back all that is free at the end of the file, but for slack up to so many
@@ -165,6 +167,7 @@ impl WriteTxn {
             kept: KeptInfos::default(),
             levels: Vec::new(),
             extensions: Extensions::default(),
+            attachments: Attachments::default(),
             broken: false,
             give_back_to: None,
             holds_role: true,
