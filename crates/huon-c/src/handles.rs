@@ -286,7 +286,7 @@ impl<T> Spare<T> {
         let is_open = place.generation.load(Ordering::Relaxed) == generation;
         let Some(object) = held.as_ref().filter(|_| is_open) else { return false };
         let is_alone = Arc::strong_count(object) == 1 && Arc::weak_count(object) == 0;
-        if !is_alone || next(generation) % BURST == 0 || !rest(object) {
+        if !is_alone || next(generation).is_multiple_of(BURST) || !rest(object) {
             return false;
         }
         place.generation.store(next(generation) | KEPT, Ordering::Release);

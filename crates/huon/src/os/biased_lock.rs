@@ -5,13 +5,13 @@
 //! (Kawachiya, Koseki and Onodera, 2002): it has an owner, the thread that made it.
 //!
 //! 1. The owner has the lock from its store to `held` on, if it is the owner still behind that. It
-//!    needs no fence in between: whoever ends the ownership sends one to all threads.
+//!    needs no fence in between: the thread that ends the ownership sends one to all threads.
 //! 2. Any other thread has it from its exchange of `taken` on, if there is no owner then and `held`
 //!    is not set. Before it looks at that, it ends the ownership, and has every thread of the
 //!    process pass a barrier: the owner has seen that it is none any more, or its store to `held`
 //!    is seen.
-//! 3. Ownership never comes back. From then on `held` is set by nobody, but for a moment in which
-//!    the former owner was about to look.
+//! 3. Ownership never comes back. From then on no thread sets `held`, but for a moment in which the
+//!    former owner was about to look.
 //! 4. Where the system has no such barrier, no lock has an owner.
 
 use std::cell::{Cell, UnsafeCell};
@@ -23,10 +23,10 @@ use super::sys::barrier;
 
 thread_local! {
     /// The number of the thread, once it was asked for.
-    static ME: Cell<usize> = const { Cell::new(NOBODY) };
+    static ME: Cell<usize> = const { Cell::new(NO_THREAD) };
 }
 
-const NOBODY: usize = 0;
+const NO_THREAD: usize = 0;
 
 /// The thread that has it, and keeps it: so it need not ask who it is again.
 #[derive(Clone, Copy)]
@@ -40,7 +40,7 @@ impl ThisThread {
     #[inline]
     pub fn get() -> ThisThread {
         static NEXT: AtomicUsize = AtomicUsize::new(1);
-        if ME.get() == NOBODY {
+        if ME.get() == NO_THREAD {
             ME.set(NEXT.fetch_add(1, Ordering::Relaxed));
         }
         ThisThread { number: ME.get(), of_thread: PhantomData }
@@ -71,7 +71,7 @@ unsafe impl<T: Send> Sync for BiasedLock<T> {}
 impl<T> BiasedLock<T> {
     /// A lock of this thread's, which is free.
     pub fn new(value: T) -> BiasedLock<T> {
-        let owner = if barrier::is_there() { ThisThread::get().number } else { NOBODY };
+        let owner = if barrier::is_there() { ThisThread::get().number } else { NO_THREAD };
         BiasedLock {
             owner: AtomicUsize::new(owner),
             held: AtomicBool::new(false),
@@ -127,8 +127,8 @@ impl<T> BiasedLock<T> {
     /// There is no owner any more. `false`: the system refused the barrier, and all stays as it is.
     /// For the thread that has set `taken`.
     fn end_ownership(&self) -> bool {
-        let owner = self.owner.swap(NOBODY, Ordering::Relaxed);
-        if owner == NOBODY || barrier::pass_everywhere() {
+        let owner = self.owner.swap(NO_THREAD, Ordering::Relaxed);
+        if owner == NO_THREAD || barrier::pass_everywhere() {
             return true;
         }
         self.owner.store(owner, Ordering::Relaxed);
@@ -198,7 +198,7 @@ mod tests {
         std::thread::scope(|threads| {
             threads.spawn(|| assert!(lock.try_lock().is_none(), "the owner has it"));
         });
-        assert_eq!(lock.owner.load(Ordering::Relaxed), NOBODY);
+        assert_eq!(lock.owner.load(Ordering::Relaxed), NO_THREAD);
         assert!(lock.try_lock().is_none(), "the former owner has it");
         drop(guard);
         std::thread::scope(|threads| {
