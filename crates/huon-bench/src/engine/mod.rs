@@ -260,10 +260,20 @@ impl Pairs for NoPairs {
     }
 }
 
+/// The number that a value is.
+fn number(value: &[u8]) -> u64 {
+    value.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
 /// A view of one snapshot.
 pub(crate) trait Read {
     /// Gives the value of `key` to `look`, in the cheapest way the engine has.
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
+
+    /// The number of a key, to which [`Write::add`] added; 0 where there is none.
+    fn sum(&mut self, key: &[u8]) -> Result<u64> {
+        Ok(self.get(key, number)?.unwrap_or(0))
+    }
 
     /// Whether [`Read::get_many`] is there.
     const GETS_MANY: bool = false;
@@ -348,6 +358,12 @@ fn one_of_scan<R: Read + ?Sized, T>(
 pub(crate) trait Write {
     /// Stores a record, whether or not the key is there.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Adds to the number that a key has, in the cheapest way the engine has.
+    fn add(&mut self, key: &[u8], more: u64) -> Result<()> {
+        let known = self.get(key, number)?.unwrap_or(0);
+        self.put(key, &(known + more).to_le_bytes())
+    }
 
     /// Stores a record whose key is above all others, in the cheapest way the engine has.
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

@@ -6,6 +6,7 @@ mod ageing;
 mod beside;
 mod cold;
 mod commits;
+mod counters;
 mod crud;
 mod dbbench;
 mod debt;
@@ -85,6 +86,7 @@ pub(crate) const WORKLOADS: &[Listed] = &[
     listed("voiddb-16k", "65,536 values of 16 KiB: voidDB", DURABLE, 300),
     listed("lsmdb", "2 M small records, 1000 in a durable transaction: LSMDB", DURABLE, 300),
     listed("multimap", "1 M pairs by values a key, and an index of 18,000 documents", LAZY, 300),
+    listed("counters", "1 M times something is added to one of 500 k numbers", LAZY, 120),
     full("dbbench", "the twelve of db_bench", &[Mode::Lazy, Mode::Durable], 600),
     full("voiddb-1k", "1,048,576 values of 1 KiB: voidDB", DURABLE, 600),
     full("ageing", "before and after ten turnovers of 1 M records", LAZY, 1200),
@@ -117,6 +119,7 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         "voiddb-1k" => void::run::<E>(session, 1 << 10, 1 << 20),
         "lsmdb" => lsmdb::run::<E>(session),
         "multimap" => multimap::run::<E>(session),
+        "counters" => counters::run::<E>(session),
         "dbbench" => dbbench::run::<E>(session),
         "ageing" => ageing::run::<E>(session),
         "cold" => cold::run::<E>(session),

@@ -240,7 +240,7 @@ fn what_is_widened_stays_packed() {
         let mut edit = LeafMut::view(&mut page).unwrap();
         let room = edit.widen(BytesOrder, place, PayloadKind::Inline, (at, 1)).unwrap();
         room.expect("it fits")[at] = byte;
-        assert_eq!((header::dead_bytes(&page), header::flags(&page) & FLAG_EDITED), (0, 0));
+        assert_eq!((header::dead_bytes(&page), header::is_edited(&page)), (0, false));
     }
     let case = &Case { order: BytesOrder, plain: |a: &[u8], b: &[u8]| a.cmp(b) };
     same(case, &page, &model, &[]);
