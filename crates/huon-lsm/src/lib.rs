@@ -12,7 +12,7 @@
 //! - [`LsmTable::put`] and [`LsmTable::delete`] are blind: they look for nothing.
 //!   [`LsmTable::put_if_absent`], [`LsmTable::replace`] and [`LsmTable::take`] do a get first.
 //! - [`LsmTable::merge`] is blind, too: a function that the definition names, a *merge operator*,
-//!   makes one value of what is there and of what is merged onto it, when somebody reads it or a
+//!   makes one value of what is there and of what is merged onto it, when it is read, or a
 //!   merge of runs comes by. So counters, sets and the like need no get before each put.
 //! - [`LsmRange`] iterates from both ends, [`LsmCursor`] lives beside writes.
 //! - [`WriteBatch`] is collected and sorted before the writer lock is taken; [`Lsm::write`] joins

@@ -90,7 +90,8 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     }
 
     /// Merges `operand` onto the value of `key`, by the operator that the table's definition names;
-    /// where the key has no value, `operand` becomes its value. See [`LsmDef::merged_by`].
+    /// where the key has no value, `operand` becomes its value. See
+    /// [`LsmDef::merged_by`](crate::LsmDef::merged_by).
     ///
     /// A value that ends at a time ends then, and what was merged onto it is left.
     ///

@@ -3,8 +3,8 @@
 //! 1. After every call the page is a valid leaf, unless the page was damaged before (`Err`).
 //! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
 //! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
-//! 4. A page that is not marked as edited is packed, and stays so as long as records come and go in its
-//!    middle: a page that a transaction changes once need not be packed for that. A writer that
+//! 4. A page that is not marked as edited is packed, and stays so as long as records come and go in
+//!    its middle: a page that a transaction changes once need not be packed for that. A writer that
 //!    appends adds many, and packs once. (The flag is never trusted that a page is packed: see
 //!    `parts_at`.)
 //!

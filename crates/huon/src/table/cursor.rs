@@ -156,7 +156,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// Moves before `key`, whether it is there or not; in a multimap before its first value.
     ///
     /// # Errors
-    /// [`Error::Encode`](crate::Error::Encode) from the codec.
+    /// [`Error::Encode`] from the codec.
     pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
         self.aim(key, Gap::BeforeKey)
     }

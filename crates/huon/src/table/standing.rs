@@ -87,8 +87,8 @@ impl Standing {
         }
     }
 
-    /// The path may lead anywhere from now on. A gap that nothing else leads to becomes the end that
-    /// the cursor was on its way to: a loop that steps on after an error ends.
+    /// The path may lead anywhere from now on. A gap that nothing else leads to becomes the end
+    /// that the cursor was on its way to: a loop that steps on after an error ends.
     #[cold]
     pub(super) fn lose_path(&mut self) {
         match self.gap {
