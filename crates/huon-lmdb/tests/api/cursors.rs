@@ -363,7 +363,8 @@ fn both_go_the_same_way(flags: u32, values_of: impl Fn(u64) -> u64) {
     for step in 0..20_000 {
         // The same one again mostly, as programs do.
         let op = steps[random(&mut state) as usize % steps.len()];
-        let times = 1 + random(&mut state) % if op <= PREV_NODUP && op >= NEXT { 20 } else { 2 };
+        let times = if (NEXT..=PREV_NODUP).contains(&op) { 20 } else { 2 };
+        let times = 1 + random(&mut state) % times;
         let (key, value) = (key(random(&mut state) % 610), value(random(&mut state) % 12));
         for _ in 0..times {
             let [read, written] = cursors.map(|cursor| seek(cursor, op, &key, &value));
