@@ -51,7 +51,7 @@ mod tests {
     fn what_was_set_last_is_kept() {
         let bytes: Vec<u8> = (1..=100).collect();
         let mut kept = Kept::default();
-        assert_eq!(kept.bytes(), []);
+        assert!(kept.bytes().is_empty());
         for count in (0..=100).chain((0..=100).rev()) {
             let some = &bytes[100 - count..];
             kept.set(some).unwrap();
