@@ -34,6 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
@@ -109,7 +110,7 @@ pub(crate) struct Base {
     /// Without the list of its free space, which is with the pages.
     pub(crate) meta: Meta,
     /// Room for the image of the next snapshot: zero, or that of one before.
-    pub(crate) image: [u8; META_BYTES],
+    pub(crate) image: Box<[u8; META_BYTES]>,
     pub(crate) pages: Pages,
     /// Where the last put was made.
     pub(crate) finger: Finger,
@@ -255,11 +256,13 @@ impl Core {
         }
         let (mark, mut meta) = self.newest_sealed()?;
         let items = std::mem::take(&mut meta.items);
+        let image = filled(0, META_BYTES)?.into_boxed_slice();
+        let image = image.try_into().expect("as long as was asked");
         Ok(Box::new(Base {
             mark,
             pages: Pages::new(self.store.clone(), meta.used, items),
             meta,
-            image: [0; META_BYTES],
+            image,
             finger: Finger::new(),
             stamps: self.take_stamps(),
         }))
