@@ -26,11 +26,6 @@ impl Finger {
         Finger { path: Path::new(), shape: 0, root: Ptr::NONE, depth: 0, warm: false, values: None }
     }
 
-    /// Another transaction begins: the finger leads nowhere.
-    pub(crate) fn forget(&mut self) {
-        (self.shape, self.warm) = (0, false);
-    }
-
     /// Goes to the first item whose key is not below `key`; whether the key is there.
     pub(crate) fn seek<O: KeyOrder>(
         &mut self,

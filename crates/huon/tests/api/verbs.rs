@@ -178,6 +178,26 @@ fn a_change_of_a_value_is_one_descent_in_both_kinds() {
     txn.commit().unwrap();
 }
 
+/// Where values were put last leads nowhere in the next transaction, however many pages that one has
+/// touched before it comes to the same key.
+#[test]
+fn no_transaction_goes_on_where_the_one_before_put_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let mut txn = env.write().unwrap();
+    let (t, m) = both(&mut txn, 20_000);
+    (0..2000).try_for_each(|n| m.put(&mut txn, 7, 10 * n).map(drop)).unwrap();
+    txn.commit().unwrap();
+    for round in 0..60 {
+        let mut txn = env.write().unwrap();
+        (0..round).try_for_each(|n| t.put(&mut txn, 300 * n, round).map(drop)).unwrap();
+        assert!(m.put(&mut txn, 7, 10 * round + 1).unwrap());
+        assert!(m.put(&mut txn, 7, 10 * round + 2).unwrap());
+        txn.commit().unwrap();
+    }
+    assert!(env.check().unwrap().is_clean());
+}
+
 /// Many values are one descent and, where they lie with their key, one rewriting, whether they are
 /// the first, the next or so many that they get a tree.
 #[test]

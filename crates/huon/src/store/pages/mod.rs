@@ -197,7 +197,8 @@ impl Pages {
         self.outgoing.begin(id, self.store.spill_pages());
         self.space.begin(id.txnid);
         self.counts = PagesCounts::default();
-        self.shape = 1;
+        // Never one that another transaction had: what is kept from it leads nowhere.
+        self.shape += 1;
         let lasts = self.store.board.shared().lasts();
         self.place = if lasts { place } else { EditPlace::Memory };
     }

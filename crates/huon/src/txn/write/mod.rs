@@ -201,7 +201,6 @@ impl WriteTxn {
             EditPlace::Memory
         };
         begun.pages.begin(id, place);
-        begun.finger.forget();
         begun.renew_stamp(core);
         reach(Point::Begun);
         Ok(begun)
