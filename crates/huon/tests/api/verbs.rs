@@ -188,12 +188,17 @@ fn no_transaction_goes_on_where_the_one_before_put_values() {
     let (t, m) = both(&mut txn, 20_000);
     (0..2000).try_for_each(|n| m.put(&mut txn, 7, 10 * n).map(drop)).unwrap();
     txn.commit().unwrap();
-    for round in 0..60 {
-        let mut txn = env.write().unwrap();
-        (0..round).try_for_each(|n| t.put(&mut txn, 300 * n, round).map(drop)).unwrap();
-        assert!(m.put(&mut txn, 7, 10 * round + 1).unwrap());
-        assert!(m.put(&mut txn, 7, 10 * round + 2).unwrap());
-        txn.commit().unwrap();
+    let mut next = 0;
+    for touched in 0..60 {
+        for pages in [0, touched] {
+            let mut txn = env.write().unwrap();
+            (0..pages).try_for_each(|n| t.put(&mut txn, 300 * n, touched).map(drop)).unwrap();
+            for _ in 0..3 {
+                next += 1;
+                m.put(&mut txn, 7, next).unwrap();
+            }
+            txn.commit().unwrap();
+        }
     }
     assert!(env.check().unwrap().is_clean());
 }
