@@ -16,6 +16,8 @@ pub(crate) enum Keys {
     Text40,
     /// 8 bytes of a counter, lowest first: LSMDB.
     Counter8,
+    /// 8 bytes of a series, one after another in turns, and 8 of a time.
+    Series16,
     /// 511 random bytes: voidDB.
     Random511,
 }
@@ -23,7 +25,7 @@ pub(crate) enum Keys {
 impl Keys {
     fn bytes(self) -> usize {
         match self {
-            Keys::Random16 | Keys::Decimal16 => 16,
+            Keys::Random16 | Keys::Decimal16 | Keys::Series16 => 16,
             Keys::Text40 => 40,
             Keys::Counter8 => 8,
             Keys::Random511 => 511,
@@ -50,9 +52,16 @@ impl Keys {
                 to.extend(format!("account/{account:08}/invoice/{invoice:015}").bytes());
             }
             Keys::Counter8 => to.extend((state + 1).to_le_bytes()),
+            Keys::Series16 => {
+                to.extend((state % SERIES).to_be_bytes());
+                to.extend((state / SERIES).to_be_bytes());
+            }
         }
     }
 }
+
+/// Series that points are of.
+const SERIES: u64 = 200;
 
 /// The last step of SplitMix64: a bijection of 64-bit numbers that looks random.
 fn mix(number: u64) -> u64 {
@@ -196,8 +205,14 @@ mod tests {
 
     use super::*;
 
-    const ALL: [Keys; 5] =
-        [Keys::Random16, Keys::Decimal16, Keys::Text40, Keys::Counter8, Keys::Random511];
+    const ALL: [Keys; 6] = [
+        Keys::Random16,
+        Keys::Decimal16,
+        Keys::Text40,
+        Keys::Counter8,
+        Keys::Series16,
+        Keys::Random511,
+    ];
 
     #[test]
     fn keys_differ_and_have_their_length() {

@@ -1,16 +1,16 @@
 //! Cursors as C holds them: what they belong to, and looks at where they stand.
 
-use std::sync::atomic::AtomicUsize;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use try_lock::{Locked, TryLock};
+use huon::{BiasedGuard, BiasedLock, ThisThread};
 
 use crate::data::{self, Shown};
 use crate::dbi::{FREE, MAIN};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
-use crate::inside::{View, Writer};
+use crate::inside::{Stamp, View, Writer};
 use crate::place::{Place, Stand};
 use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
@@ -20,12 +20,12 @@ use crate::txn::Txn;
 /// A cursor. It is used by one thread at a time, like its transaction.
 pub struct Cursor {
     /// Its own handle, once it has one.
-    handle: OnceLock<usize>,
+    handle: AtomicUsize,
     /// A pointer of the program's.
     pub context: AtomicUsize,
-    inside: TryLock<Inside>,
+    inside: BiasedLock<Inside>,
     /// The fork generation of the process that made it.
-    generation: u32,
+    generation: AtomicU32,
 }
 
 struct Inside {
@@ -40,8 +40,10 @@ struct Inside {
 pub(crate) struct Bound {
     pub(crate) txn: Arc<Txn>,
     dbi: u32,
-    /// The name that it was opened by: a handle may be of another opening by now.
-    name: Arc<[u8]>,
+    /// Of which opening the handle was: it may be of another one by now.
+    opening: u64,
+    /// When that was seen last.
+    seen: Stamp,
     pub(crate) place: Place,
 }
 
@@ -57,26 +59,58 @@ impl Cursor {
     }
 
     fn with(bound: Option<Bound>) -> Cursor {
-        let inside = TryLock::new(Inside { bound, batch: Vec::new() });
-        let generation = huon::fork_generation();
-        Cursor { handle: OnceLock::new(), context: AtomicUsize::new(0), inside, generation }
+        let inside = BiasedLock::new(Inside { bound, batch: Vec::new() });
+        let generation = AtomicU32::new(huon::fork_generation());
+        Cursor { handle: AtomicUsize::new(0), context: AtomicUsize::new(0), inside, generation }
+    }
+
+    /// Belongs to nothing, so as to [become](Cursor::becomes) another one; whether it may.
+    pub(crate) fn rest(&self) -> bool {
+        if self.is_inherited() {
+            return false;
+        }
+        let Ok(mut inside) = self.inside() else { return false };
+        *inside = Inside { bound: None, batch: Vec::new() };
+        true
+    }
+
+    /// Is what another one was to be, under a handle; whether that can be. For a writer's cursor it
+    /// cannot: the writer is to know it first.
+    pub(crate) fn becomes(&self, fresh: &mut Option<Cursor>, handle: usize) -> bool {
+        let Ok(mut inside) = self.inside() else { return false };
+        let Some(fresh) = fresh.take_if(|fresh| !fresh.is_told()) else { return false };
+        *inside = fresh.inside.into_inner();
+        self.context.store(fresh.context.into_inner(), Ordering::Release);
+        self.generation.store(fresh.generation.into_inner(), Ordering::Relaxed);
+        self.set_handle(handle);
+        true
+    }
+
+    /// Whether a writer tells it what is deleted.
+    fn is_told(&self) -> bool {
+        let inside = self.inside();
+        inside.is_ok_and(|inside| inside.bound.as_ref().is_some_and(|own| own.txn.is_write()))
     }
 
     /// Whether the parent of this process made it, a thread of which may have been at it.
     pub(crate) fn is_inherited(&self) -> bool {
-        huon::is_inherited(self.generation)
+        huon::is_inherited(self.generation.load(Ordering::Relaxed))
     }
 
     /// Its handle, or 0.
     pub fn handle(&self) -> usize {
-        self.handle.get().copied().unwrap_or(0)
+        self.handle.load(Ordering::Relaxed)
     }
 
-    /// Tells it its handle, and has the transaction tell the cursor what is deleted.
-    pub fn enlist(cursor: &Arc<Cursor>, handle: usize) -> Res<()> {
-        let _ = cursor.handle.set(handle);
-        match cursor.txn() {
-            Some(txn) => Cursor::join(cursor, &txn),
+    /// Tells it its handle.
+    pub(crate) fn set_handle(&self, handle: usize) {
+        self.handle.store(handle, Ordering::Relaxed);
+    }
+
+    /// Has its transaction tell it what is deleted.
+    pub(crate) fn enlist(cursor: &Arc<Cursor>) -> Res<()> {
+        match &cursor.inside()?.bound {
+            Some(bound) => Cursor::join(cursor, &bound.txn),
             None => Ok(()),
         }
     }
@@ -137,7 +171,7 @@ impl Cursor {
     pub(crate) fn known(&self, writer: &mut Writer, txn: &Txn, dbi: u32) -> Res<Arc<Dbi>> {
         let known = writer.dbi(txn, dbi)?;
         let inside = self.inside()?;
-        check_opening(&inside.bound.as_ref().ok_or(Fault::Invalid)?.name, &known)?;
+        check_opening(inside.bound.as_ref().ok_or(Fault::Invalid)?.opening, &known)?;
         Ok(known)
     }
 
@@ -154,7 +188,7 @@ impl Cursor {
     /// Whether it is one of that opening of a table.
     pub(crate) fn is_of(&self, number: u32, known: &Dbi) -> bool {
         let Ok(inside) = lock(&self.inside) else { return false };
-        let is = |own: &Bound| own.dbi == number && Arc::ptr_eq(&own.name, &known.name);
+        let is = |own: &Bound| own.dbi == number && own.opening == known.opening;
         inside.bound.as_ref().is_some_and(is)
     }
 
@@ -167,7 +201,7 @@ impl Cursor {
         let fresh = Bound::new(txn, dbi)?;
         let mut inside = self.inside()?;
         if let Some(bound) = &inside.bound
-            && !Arc::ptr_eq(&bound.name, &fresh.name)
+            && bound.opening != fresh.opening
         {
             return Err(Fault::Closed);
         }
@@ -175,7 +209,7 @@ impl Cursor {
         Ok(())
     }
 
-    fn inside(&self) -> Res<Locked<'_, Inside>> {
+    fn inside(&self) -> Res<BiasedGuard<'_, Inside>> {
         lock_now(&self.inside)
     }
 
@@ -202,30 +236,25 @@ impl Cursor {
         Ok(())
     }
 
+    /// What it shows after a step in a read transaction of which nothing has changed since the last
+    /// one; `None`, and nothing has moved: it is not as simple.
+    #[inline(always)]
+    pub(crate) fn step(&self, me: ThisThread, op: Op) -> Option<(Shown, Shown)> {
+        let mut inside = self.inside.try_lock_as(me)?;
+        let Bound { txn, seen, place, .. } = inside.bound.as_mut()?;
+        let reader = txn.reader_as_seen(me, *seen)?;
+        let (key, value) = place.step_in_leaf(reader.txn.as_deref()?, op)?;
+        Some((Shown::of(key), Shown::of(value)))
+    }
+
     /// Moves it, and shows the record that it stands on then.
     #[inline]
     pub fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let mut inside = self.inside()?;
-        let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
-        if let Op::Next | Op::Prev = op
-            && *dbi != FREE
+        if let Op::Next | Op::Prev | Op::NextDup | Op::PrevDup = op
+            && let Some(given) = inside.straight_on(op)?
         {
-            // What programs do most. The rest is for the ends of the table, marks and names.
-            let mut access = txn.access()?;
-            let (known, view) = access.dbi_in(txn, *dbi)?;
-            check_opening(name, known)?;
-            let found = in_txn!(view, engine => place.straight_on(engine, op == Op::Next))?;
-            if let Some((key, value)) = found {
-                let shown = Some(Shown::of(key));
-                let value = match value {
-                    Some(value) => Some(Shown::of(value)),
-                    None => {
-                        let name = key.to_vec();
-                        data::record(&mut access, &name)?
-                    }
-                };
-                return Ok(Given { key: shown, value, is_other: false });
-            }
+            return Ok(given);
         }
         inside.get(op, key, value)
     }
@@ -281,14 +310,14 @@ impl Cursor {
         work: impl FnOnce(&mut Place, &Dbi, View<'_>) -> Res<R>,
     ) -> Res<R> {
         let mut inside = self.inside()?;
-        let Bound { txn, dbi, name, place } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
+        let Bound { txn, dbi, opening, place, .. } = inside.bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
         if *dbi == FREE {
             // There is nothing in it to look at.
             return Err(Fault::NotFound);
         }
         let (known, view) = access.dbi_in(txn, *dbi)?;
-        check_opening(name, known)?;
+        check_opening(*opening, known)?;
         work(place, known, view)
     }
 }
@@ -300,15 +329,41 @@ impl Default for Cursor {
 }
 
 impl Inside {
+    /// A step that goes on the way that the cursor came, as programs make most. `None`, and nothing
+    /// has moved: it leads to an end of the table, or starts at a mark or anywhere else.
+    #[inline(always)]
+    fn straight_on(&mut self, op: Op) -> Res<Option<Given>> {
+        let Bound { txn, dbi, opening, seen, place } = self.bound.as_mut().ok_or(Fault::Invalid)?;
+        if *dbi == FREE {
+            return Ok(None);
+        }
+        let mut access = txn.access()?;
+        let (known, view) = access.dbi_in(txn, *dbi)?;
+        check_opening(*opening, known)?;
+        let found = in_txn!(view, engine => place.straight_on(engine, op))?;
+        let Some((key, value)) = found else { return Ok(None) };
+        let shown = Some(Shown::of(key));
+        let value = match value {
+            Some(value) => Some(Shown::of(value)),
+            None => {
+                let name = key.to_vec();
+                data::record(&mut access, &name)?
+            }
+        };
+        *seen = access.stamp();
+        Ok(Some(Given { key: shown, value, is_other: false }))
+    }
+
+    #[inline(never)]
     fn get(&mut self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let Inside { bound, batch } = self;
-        let Bound { txn, dbi, name, place } = bound.as_mut().ok_or(Fault::Invalid)?;
+        let Bound { txn, dbi, opening, seen, place } = bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
         if *dbi == FREE {
             return Err(Fault::NotFound);
         }
         let (known, view) = access.dbi_in(txn, *dbi)?;
-        check_opening(name, known)?;
+        check_opening(*opening, known)?;
         steps::check(op, known)?;
         if matches!(op, Op::GetMultiple | Op::NextMultiple | Op::PrevMultiple) {
             return in_txn!(view, engine => {
@@ -338,6 +393,7 @@ impl Inside {
                 data::record(&mut access, &name)?
             }
         };
+        *seen = access.stamp();
         Ok(Given { key: shown, value, is_other })
     }
 }
@@ -352,9 +408,9 @@ impl Bound {
         // A place in a table without records is none.
         let free = dbi == FREE && txn.env.rules()?.shows_free && !txn.is_write();
         let (known, _) = access.dbi_in(txn, if free { MAIN } else { dbi })?;
-        let (place, name) = (Place::new(known.table), known.name.clone());
+        let (place, opening) = (Place::new(known.table), known.opening);
         drop(access);
-        Ok(Bound { txn: txn.clone(), dbi, name, place })
+        Ok(Bound { txn: txn.clone(), dbi, opening, seen: Stamp::default(), place })
     }
 }
 
@@ -365,6 +421,6 @@ fn or_none(answer: Res<bool>) -> Res<bool> {
 
 /// Refuses a handle that is of another opening now.
 #[inline]
-fn check_opening(name: &Arc<[u8]>, known: &Dbi) -> Res<()> {
-    if Arc::ptr_eq(name, &known.name) { Ok(()) } else { Err(Fault::Closed) }
+fn check_opening(opening: u64, known: &Dbi) -> Res<()> {
+    if opening == known.opening { Ok(()) } else { Err(Fault::Closed) }
 }

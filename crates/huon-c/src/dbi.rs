@@ -238,7 +238,7 @@ pub fn set_comparator(
     let mut fresh = Dbi { owner: old.owner, ..Dbi::of_kind(txn, name, old.flags, custom)? };
     if !main {
         // It is the same opening, to cursors.
-        fresh.name = old.name;
+        fresh.opening = old.opening;
     }
     txn.env.dbis_mut().set(dbi as usize, fresh);
     Ok(())

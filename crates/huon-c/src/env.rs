@@ -52,9 +52,7 @@ pub struct Env {
     write_txn: AtomicUsize,
     /// Transactions that are not over yet.
     pub(crate) live: AtomicUsize,
-    pub(crate) readers: AtomicU32,
-    /// Read transactions that were reset and may have another snapshot later.
-    pub(crate) resting: AtomicU32,
+    pub(crate) readers: Readers,
     pub(crate) readers_high: AtomicU32,
     readers_max: AtomicU32,
     closed: AtomicBool,
@@ -109,6 +107,41 @@ pub struct Rules {
     pub strict_tables: bool,
 }
 
+/// How many read transactions show a snapshot, and in the upper half how many rest: those were
+/// reset, and may have another one later.
+#[derive(Default)]
+pub(crate) struct Readers(AtomicU64);
+
+const RESTING: u64 = 1 << 32;
+
+impl Readers {
+    /// One more shows a snapshot, which has rested until now, or is new; how many did so far.
+    pub(crate) fn enter(&self, has_rested: bool) -> u32 {
+        let change = 1_u64.wrapping_sub(if has_rested { RESTING } else { 0 });
+        self.0.fetch_add(change, Ordering::AcqRel) as u32
+    }
+
+    /// One of them rests from now on, or has ended.
+    pub(crate) fn leave(&self, rests: bool) {
+        let change = 1_u64.wrapping_sub(if rests { RESTING } else { 0 });
+        self.0.fetch_sub(change, Ordering::AcqRel);
+    }
+
+    /// There is one that rests.
+    pub(crate) fn begin_rest(&self) {
+        self.0.fetch_add(RESTING, Ordering::AcqRel);
+    }
+
+    /// One that has rested has ended.
+    pub(crate) fn end_rest(&self) {
+        self.0.fetch_sub(RESTING, Ordering::AcqRel);
+    }
+
+    fn resting_count(&self) -> u32 {
+        (self.0.load(Ordering::Acquire) / RESTING) as u32
+    }
+}
+
 impl Env {
     /// An environment that is not open yet.
     pub fn new(readers_max: u32) -> Env {
@@ -120,8 +153,7 @@ impl Env {
             writer: AtomicUsize::new(0),
             write_txn: AtomicUsize::new(0),
             live: AtomicUsize::new(0),
-            readers: AtomicU32::new(0),
-            resting: AtomicU32::new(0),
+            readers: Readers::default(),
             readers_high: AtomicU32::new(0),
             readers_max: AtomicU32::new(readers_max),
             closed: AtomicBool::new(false),
@@ -161,9 +193,8 @@ impl Env {
         for count in [&self.writer, &self.write_txn, &self.live] {
             count.store(0, Ordering::Relaxed);
         }
-        for count in [&self.readers, &self.resting, &self.readers_high] {
-            count.store(0, Ordering::Relaxed);
-        }
+        self.readers_high.store(0, Ordering::Relaxed);
+        self.readers.0.store(0, Ordering::Relaxed);
         self.dbis_mut().orphan();
         self.generation.store(now, Ordering::Release);
     }
@@ -247,12 +278,16 @@ impl Env {
     /// How many read transactions were reset, and not renewed or ended.
     pub fn resting_count(&self) -> u32 {
         self.settle();
-        self.resting.load(Ordering::Acquire)
+        self.readers.resting_count()
     }
 
     /// The most readers that there were at once, also counting `seen` of them now.
     pub fn readers_high(&self, seen: u32) -> u32 {
-        self.readers_high.fetch_max(seen, Ordering::Relaxed).max(seen)
+        // Seldom is there anything to store.
+        match self.readers_high.load(Ordering::Relaxed) {
+            high if high >= seen => high,
+            _ => self.readers_high.fetch_max(seen, Ordering::Relaxed).max(seen),
+        }
     }
 
     /// How many readers there may be at once.

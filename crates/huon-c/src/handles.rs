@@ -1,26 +1,30 @@
 //! Handles: numbers that look like pointers to C, and are looked up, never followed.
 //!
 //! H1. A handle names a kind, a place and a generation. The place's generation goes up when its
-//!     object leaves, so an old handle finds nothing; places are taken again first-in-first-out, so
-//!     a generation comes back only after [`GENERATIONS`] times the places that are free.
+//!     handle is closed, so an old handle finds nothing; places are taken again first-in-first-out,
+//!     after a thread has used one for [`BURST`] handles in a row at the most, so a generation
+//!     comes back only after [`GENERATIONS`] times the places that are free.
 //! H2. A place is never freed: any number can be looked up.
 //! H3. A lookup shares the object: it stays while it is used, even if another thread closes it
 //!     meanwhile. The object that a thread used last stays until it uses another one.
 //! H4. A forked child finds all of them, whatever other threads were doing: no lock is held for
 //!     more than an object's going in or out.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use huon::{ForkGuard, ForkLock, hold_off};
+use huon::{ForkGuard, ForkLock, ThisThread, hold_off};
 
 /// The lowest bits are zero, as those of pointers are.
 const ZERO_BITS: u32 = 4;
 const GENERATION_BITS: u32 = 16;
 const PLACE_BITS: u32 = 23;
 const GENERATIONS: u64 = 1 << GENERATION_BITS;
+/// Added to a generation: it is the next handle's, and the place has its object already.
+const KEPT: u64 = GENERATIONS;
+const BURST: u64 = 4096;
 /// Places come in blocks.
 const BLOCK: usize = 512;
 const BLOCKS: usize = (1 << PLACE_BITS) / BLOCK;
@@ -56,10 +60,20 @@ impl<T> Handles<T> {
 
     /// A handle for `object`. `None`: there are too many.
     pub fn insert(&self, object: Arc<T>) -> Option<usize> {
+        self.insert_with(|_| object)
+    }
+
+    /// The same for an object that is told its handle.
+    pub fn insert_with(&self, object: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
         let index = self.take_place()?;
         let place = self.block(index / BLOCK)?.get(index % BLOCK)?;
-        *place.lock() = Some(object);
-        let generation = place.generation.load(Ordering::Relaxed);
+        // Nothing changes it but who has taken the place.
+        let handle = self.handle(index, place.generation.load(Ordering::Relaxed))?;
+        *place.lock() = Some(object(handle));
+        Some(handle)
+    }
+
+    fn handle(&self, index: usize, generation: u64) -> Option<usize> {
         let number = (self.kind << PLACE_BITS | index as u64) << GENERATION_BITS | generation;
         usize::try_from(number << ZERO_BITS).ok()
     }
@@ -74,13 +88,13 @@ impl<T> Handles<T> {
     #[cold]
     fn used(&'static self, handle: usize) -> Option<Used<T>> {
         let (place, _) = self.place(handle)?;
-        Some(Used { handle, place, object: self.get(handle)? })
+        Some(Used { handle, place, object: self.get(handle)?, me: ThisThread::get() })
     }
 
     /// The objects that `is` wanted. Looks at all there are.
     pub fn all(&self, is: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let places = self.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter());
-        places.filter_map(|place| place.lock().clone()).filter(|object| is(object)).collect()
+        places.filter_map(Place::opened).filter(|object| is(object)).collect()
     }
 
     /// Closes a handle, and returns its object.
@@ -91,11 +105,15 @@ impl<T> Handles<T> {
             return None;
         }
         let object = held.take()?;
-        place.generation.store((generation + 1) % GENERATIONS, Ordering::Release);
+        place.generation.store(next(generation), Ordering::Release);
         drop(held);
-        let _held_off = hold_off();
-        self.book.lock().free.push_back(index_of(handle));
+        self.give_back(index_of(handle));
         Some(object)
+    }
+
+    fn give_back(&self, index: usize) {
+        let _held_off = hold_off();
+        self.book.lock().free.push_back(index);
     }
 
     /// The place of a handle, and the generation that the handle is of.
@@ -138,6 +156,17 @@ impl<T> Place<T> {
     fn lock(&self) -> ForkGuard<'_, Option<Arc<T>>> {
         self.object.lock()
     }
+
+    /// The object, if it has a handle.
+    fn opened(&self) -> Option<Arc<T>> {
+        let object = self.lock();
+        if self.generation.load(Ordering::Relaxed) < KEPT { object.clone() } else { None }
+    }
+}
+
+/// The generation after one.
+fn next(generation: u64) -> u64 {
+    (generation + 1) % GENERATIONS
 }
 
 fn generation_of(handle: usize) -> u64 {
@@ -156,6 +185,7 @@ struct Used<T: 'static> {
     handle: usize,
     place: &'static Place<T>,
     object: Arc<T>,
+    me: ThisThread,
 }
 
 impl<T> Used<T> {
@@ -198,11 +228,97 @@ impl<T> Recent<T> {
         };
         Some(work(object))
     }
+
+    /// The same for the object that was used last; `None` if the handle is another one's.
+    #[inline(always)]
+    pub(crate) fn with_same<R>(
+        &self,
+        handle: usize,
+        work: impl FnOnce(&T, ThisThread) -> Option<R>,
+    ) -> Option<R> {
+        let recent = self.0.try_borrow().ok()?;
+        let used = recent.as_ref().filter(|used| used.handle == handle && used.is_open())?;
+        work(&used.object, used.me)
+    }
+
+    /// Lets go of the object of a handle, if it was used last.
+    pub fn forget(&self, handle: usize) {
+        if let Ok(mut recent) = self.0.try_borrow_mut() {
+            recent.take_if(|used| used.handle == handle);
+        }
+    }
 }
 
 impl<T> Default for Recent<T> {
     fn default() -> Recent<T> {
         Recent::new()
+    }
+}
+
+/// The object whose handle a thread closed last, for the next one that it opens: so that costs no
+/// allocation, and its place changes hands only now and then. To be kept in a `thread_local!`.
+pub(crate) struct Spare<T: 'static>(Cell<Option<Kept<T>>>);
+
+struct Kept<T: 'static> {
+    all: &'static Handles<T>,
+    place: &'static Place<T>,
+    index: usize,
+    handle: usize,
+}
+
+impl<T> Spare<T> {
+    /// None yet.
+    pub(crate) const fn new() -> Spare<T> {
+        Spare(Cell::new(None))
+    }
+
+    /// Closes a handle, and keeps its object, if `rest` makes it fit for that; `false`: it is as it
+    /// was. An object that others share is not kept.
+    pub(crate) fn keep(
+        &self,
+        all: &'static Handles<T>,
+        handle: usize,
+        rest: impl FnOnce(&T) -> bool,
+    ) -> bool {
+        let Some((place, generation)) = all.place(handle) else { return false };
+        let Some(handle) = all.handle(index_of(handle), next(generation)) else { return false };
+        let held = place.lock();
+        let is_open = place.generation.load(Ordering::Relaxed) == generation;
+        let Some(object) = held.as_ref().filter(|_| is_open) else { return false };
+        let is_alone = Arc::strong_count(object) == 1 && Arc::weak_count(object) == 0;
+        if !is_alone || next(generation).is_multiple_of(BURST) || !rest(object) {
+            return false;
+        }
+        place.generation.store(next(generation) | KEPT, Ordering::Release);
+        drop(held);
+        self.0.set(Some(Kept { all, place, index: index_of(handle), handle }));
+        true
+    }
+
+    /// Gives the object that was kept its new handle, once `renew` has made of it what it is to be;
+    /// `None`: there is none, or nothing came of that.
+    pub(crate) fn open(&self, renew: impl FnOnce(&Arc<T>, usize) -> bool) -> Option<usize> {
+        let kept = self.0.take()?;
+        let is_renewed =
+            kept.place.lock().as_ref().is_some_and(|object| renew(object, kept.handle));
+        is_renewed.then(|| kept.open())
+    }
+}
+
+impl<T> Kept<T> {
+    fn open(self) -> usize {
+        self.place.generation.store(generation_of(self.handle), Ordering::Release);
+        std::mem::ManuallyDrop::new(self).handle
+    }
+}
+
+impl<T> Drop for Kept<T> {
+    /// The place is free for all.
+    fn drop(&mut self) {
+        let object = self.place.lock().take();
+        self.place.generation.store(generation_of(self.handle), Ordering::Release);
+        self.all.give_back(self.index);
+        drop(object);
     }
 }
 
@@ -253,6 +369,44 @@ mod tests {
         assert_eq!(within, Some([Some("one"), Some("two")]));
         WORDS.remove(two);
         assert_eq!([word(two), word(one), word(two)], [None, Some("one"), None]);
+    }
+
+    #[test]
+    fn what_was_closed_last_serves_again_under_another_handle() {
+        static NUMBERS: Handles<AtomicU64> = Handles::new(6);
+        let spare = Spare::new();
+        let first = NUMBERS.insert(Arc::new(AtomicU64::new(1))).unwrap();
+        assert!(!spare.keep(&NUMBERS, first, |_| false), "it does not fit");
+        let shared = NUMBERS.get(first);
+        assert!(!spare.keep(&NUMBERS, first, |_| true), "another has it");
+        drop(shared);
+        assert!(spare.keep(&NUMBERS, first, |_| true));
+        assert!(!spare.keep(&NUMBERS, first, |_| true), "it is closed");
+        assert!(NUMBERS.get(first).is_none() && NUMBERS.remove(first).is_none());
+        assert!(NUMBERS.all(|_| true).is_empty());
+        let renew = |number: &Arc<AtomicU64>, handle: usize| {
+            number.store(handle as u64, Ordering::Relaxed);
+            true
+        };
+        let second = spare.open(renew).unwrap();
+        assert_eq!(spare.open(renew), None);
+        assert_ne!(first, second);
+        assert_eq!(NUMBERS.get(second).unwrap().load(Ordering::Relaxed), second as u64);
+        // A place rests after so many handles.
+        let mut handles = std::collections::HashSet::new();
+        let mut handle = second;
+        while spare.keep(&NUMBERS, handle, |_| true) {
+            handle = spare.open(renew).unwrap();
+            assert!(handles.insert(handle));
+        }
+        assert_eq!(handles.len() as u64, BURST - 2);
+        assert!(NUMBERS.remove(handle).is_some());
+        // One that does not serve again leaves its place.
+        let last = NUMBERS.insert(Arc::new(AtomicU64::new(2))).unwrap();
+        assert!(spare.keep(&NUMBERS, last, |_| true));
+        assert_eq!(spare.open(|_, _| false), None);
+        assert!(NUMBERS.get(last).is_none() && NUMBERS.all(|_| true).is_empty());
+        assert_eq!(NUMBERS.book.lock().free.len(), 2);
     }
 
     #[test]

@@ -5,8 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-use huon::{Durability, Parked, ReadTxn, WriteTxn};
-use try_lock::Locked;
+use huon::{BiasedGuard, Durability, Parked, ReadTxn, Resting, WriteTxn};
 
 use crate::cursor::{Bound, Cursor};
 use crate::data::Reserved;
@@ -22,9 +21,13 @@ const LEAST_MAX_BYTES: u64 = 16 << 10;
 
 /// The inside of a read transaction.
 pub struct Reader {
-    pub(crate) txn: Option<ReadTxn>,
+    pub(crate) txn: Option<Box<ReadTxn>>,
+    /// In its place, after a reset.
+    pub(crate) resting: Option<Resting>,
     /// In its place, while it is parked; and whether it comes back by itself.
     pub(crate) parked: Option<(Parked, bool)>,
+    /// Another one after each change of what cursors find here, but for handles of tables.
+    pub(crate) stamp: u64,
     pub(crate) is_reset: bool,
     /// The id of the snapshot that it has, or had last.
     pub(crate) id: u64,
@@ -112,12 +115,20 @@ impl Seen {
     }
 }
 
+/// In which state a read transaction was, and the environment's tables.
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Stamp {
+    /// 0: none.
+    pub(crate) reader: u64,
+    pub(crate) dbis: u64,
+}
+
 /// A transaction in use.
 pub enum Access<'a> {
     /// One that reads.
-    Read(Locked<'a, Reader>),
+    Read(BiasedGuard<'a, Reader>),
     /// One that writes.
-    Write(Locked<'a, Writer>),
+    Write(BiasedGuard<'a, Writer>),
 }
 
 /// The engine's transaction in one that is in use.
@@ -150,6 +161,15 @@ impl Access<'_> {
         }
     }
 
+    /// What a table that was found holds good for: see [`Txn::reader_as_seen`]. For a writer it is
+    /// nothing.
+    pub(crate) fn stamp(&self) -> Stamp {
+        match self {
+            Access::Read(reader) => Stamp { reader: reader.stamp, dbis: reader.seen.version },
+            Access::Write(_) => Stamp::default(),
+        }
+    }
+
     fn seen(&mut self) -> &mut Seen {
         match self {
             Access::Read(reader) => &mut reader.seen,
@@ -163,7 +183,7 @@ impl Access<'_> {
         match self {
             Access::Read(reader) => {
                 let Reader { txn: engine, seen, is_reset, .. } = &mut **reader;
-                let engine = engine.as_ref().ok_or(Reader::fault(*is_reset))?;
+                let engine = engine.as_deref().ok_or(Reader::fault(*is_reset))?;
                 let view = View::Read(engine);
                 Ok((seen.dbi(txn, view, number)?, view))
             }
@@ -186,46 +206,64 @@ impl Access<'_> {
 }
 
 impl Reader {
-    pub(crate) fn begin(env: &Arc<Env>, env_handle: usize) -> Res<Reader> {
+    pub(crate) fn begin(env: &Env, env_handle: usize) -> Res<Reader> {
+        let mut reader = Reader {
+            txn: None,
+            resting: None,
+            parked: None,
+            stamp: 0,
+            is_reset: false,
+            id: 0,
+            has_failed: false,
+            thread: None,
+            seen: Seen::default(),
+        };
+        reader.start(env, env_handle)?;
+        Ok(reader)
+    }
+
+    /// Takes the newest snapshot. Where that fails, all stays as it was.
+    pub(crate) fn start(&mut self, env: &Env, env_handle: usize) -> Res<()> {
         let thread = env.rules()?.one_reader.then(|| threads::reading(env_handle));
         if thread.as_ref().is_some_and(|flag| flag.swap(true, Ordering::AcqRel)) {
             return Err(Fault::ThreadReads);
         }
-        let counted = env.readers.fetch_add(1, Ordering::AcqRel);
-        let begun = if counted < env.readers_max() {
-            env.huon().and_then(|huon| Ok(huon.read()?)).and_then(|txn| {
-                let fits = env.max_bytes().is_none_or(|max_bytes| txn.used_bytes() <= max_bytes);
-                if fits { Ok(txn) } else { Err(Fault::MapTooSmall) }
-            })
-        } else {
-            Err(Fault::ReadersFull)
-        };
-        let mut reader = Reader {
-            txn: None,
-            parked: None,
-            is_reset: false,
-            id: 0,
-            has_failed: false,
-            thread,
-            seen: Seen::default(),
-        };
-        match begun {
+        self.thread = thread;
+        let counted = env.readers.enter(self.is_reset);
+        match self.newest(env, counted) {
             Ok(txn) => {
-                reader.id = txn.id();
-                reader.txn = Some(txn);
-                env.readers_high.fetch_max(counted + 1, Ordering::Relaxed);
+                self.id = txn.id();
+                self.txn = Some(txn);
+                self.is_reset = false;
+                self.stamp += 1;
+                env.readers_high(counted + 1);
+                Ok(())
             }
             Err(fault) => {
-                reader.end(env);
-                return Err(fault);
+                self.end(env, self.is_reset);
+                Err(fault)
             }
         }
-        Ok(reader)
     }
 
-    /// The place of a reader is free again.
-    pub(crate) fn end(&mut self, env: &Env) {
-        env.readers.fetch_sub(1, Ordering::AcqRel);
+    /// The engine's transaction on the newest snapshot, where there are so many already.
+    fn newest(&mut self, env: &Env, counted: u32) -> Res<Box<ReadTxn>> {
+        if counted >= env.readers_max() {
+            return Err(Fault::ReadersFull);
+        }
+        let txn = match self.resting.take() {
+            Some(resting) => resting.wake()?,
+            None => Box::new(env.huon()?.read()?),
+        };
+        match env.max_bytes() {
+            Some(max_bytes) if txn.used_bytes() > max_bytes => Err(Fault::MapTooSmall),
+            _ => Ok(txn),
+        }
+    }
+
+    /// The place of a reader is free again; it rests, or has ended.
+    pub(crate) fn end(&mut self, env: &Env, rests: bool) {
+        env.readers.leave(rests);
         if let Some(flag) = self.thread.take() {
             flag.store(false, Ordering::Release);
         }
@@ -239,7 +277,7 @@ impl Reader {
     /// The engine's transaction.
     #[inline]
     pub fn txn(&self) -> Res<&ReadTxn> {
-        self.txn.as_ref().ok_or(Reader::fault(self.is_reset))
+        self.txn.as_deref().ok_or(Reader::fault(self.is_reset))
     }
 }
 

@@ -3,10 +3,12 @@
 use std::sync::Arc;
 
 use crate::cursor::Cursor;
+use crate::data::Shown;
 use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::handles::{Handles, Recent};
+use crate::handles::{Handles, Recent, Spare};
+use crate::steps::Op;
 use crate::txn::{Begin, Txn};
 
 static TXNS: Handles<Txn> = Handles::new(2);
@@ -15,6 +17,7 @@ static CURSORS: Handles<Cursor> = Handles::new(3);
 thread_local! {
     static RECENT_TXN: Recent<Txn> = const { Recent::new() };
     static RECENT_CURSOR: Recent<Cursor> = const { Recent::new() };
+    static SPARE_CURSOR: Spare<Cursor> = const { Spare::new() };
 }
 
 /// What is wrong with a handle that nothing is found by.
@@ -46,6 +49,14 @@ pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) 
     RECENT_CURSOR
         .with(|recent| recent.with(&CURSORS, handle, work))
         .unwrap_or_else(|| Err(missing(handle)))
+}
+
+/// What a cursor shows after a step, where the thread has used it last, and it goes on as it came,
+/// as it mostly does; else `None`, and nothing has moved.
+#[inline(always)]
+pub fn step(handle: usize, op: Op) -> Option<(Shown, Shown)> {
+    let step = |recent: &Recent<Cursor>| recent.with_same(handle, |cursor, me| cursor.step(me, op));
+    RECENT_CURSOR.try_with(step).ok()?
 }
 
 /// Begins a transaction, in the one of another handle unless that is 0; its handle.
@@ -92,10 +103,18 @@ pub(crate) fn let_go(is_left: impl Fn(&Txn) -> bool) {
 
 /// Gives a cursor a handle.
 pub fn add_cursor(cursor: Cursor) -> Res<usize> {
-    let cursor = Arc::new(cursor);
-    let handle = CURSORS.insert(cursor.clone()).ok_or(Fault::NoMemory)?;
-    Cursor::enlist(&cursor, handle)?;
-    Ok(handle)
+    let mut fresh = Some(cursor);
+    let renew = |spare: &Arc<Cursor>, handle| spare.becomes(&mut fresh, handle);
+    if let Ok(Some(handle)) = SPARE_CURSOR.try_with(|spare| spare.open(renew)) {
+        return Ok(handle);
+    }
+    let cursor = Arc::new(fresh.ok_or(Fault::Invalid)?);
+    Cursor::enlist(&cursor)?;
+    let told = |handle| {
+        cursor.set_handle(handle);
+        cursor
+    };
+    CURSORS.insert_with(told).ok_or(Fault::NoMemory)
 }
 
 /// Takes all cursors of a transaction out of it, or closes them; how many there were.
@@ -111,6 +130,11 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
 
 /// Closes a cursor.
 pub fn close_cursor(handle: usize) -> Res<()> {
+    let _ = RECENT_CURSOR.try_with(|recent| recent.forget(handle));
+    let keep = |spare: &Spare<Cursor>| spare.keep(&CURSORS, handle, Cursor::rest);
+    if SPARE_CURSOR.try_with(keep) == Ok(true) {
+        return Ok(());
+    }
     let cursor = CURSORS.remove(handle).ok_or_else(|| missing(handle))?;
     if cursor.is_inherited() {
         std::mem::forget(cursor);

@@ -20,9 +20,10 @@
 //!     ends at what lies on its side of the record that went, so a walk that puts it again ends.
 //!     It is a mark as in C2: behind the first thing that is asked the cursor stands nowhere.
 
-use huon::{Bytes, MultiCursor, Txn};
+use huon::{Bytes, MultiCursor, ReadTxn, Stride, Txn};
 
 use crate::fault::{Fault, Res};
+use crate::steps::Op;
 use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
@@ -30,7 +31,9 @@ pub(crate) type Item<'t> = (&'t [u8], Option<&'t [u8]>);
 
 #[derive(Clone)]
 pub(crate) struct Place {
-    scan: Gap,
+    table: Table,
+    /// From the first thing on that is asked of the cursor: it is large.
+    scan: Option<Box<Gap>>,
     pub(crate) stand: Stand,
     /// The last thing asked for was the end of the table, or lay behind it.
     pub(crate) at_end: bool,
@@ -72,28 +75,54 @@ pub(crate) enum Went<'k> {
     Replaced(&'k [u8], &'k [u8], &'k [u8]),
 }
 
+/// Whether a step leads forward, and to what; `None`: it is none.
+#[inline(always)]
+fn direction(op: Op) -> Option<(bool, Stride)> {
+    match op {
+        Op::Next => Some((true, Stride::All)),
+        Op::Prev => Some((false, Stride::All)),
+        Op::NextDup => Some((true, Stride::Values)),
+        Op::PrevDup => Some((false, Stride::Values)),
+        Op::NextNodup => Some((true, Stride::Keys)),
+        Op::PrevNodup => Some((false, Stride::Keys)),
+        _ => None,
+    }
+}
+
 impl Place {
     pub(crate) fn new(table: Table) -> Place {
-        let scan = match table {
-            Table::Main(table) | Table::Plain(table) => Gap::Plain(table.cursor()),
-            Table::Multi(table) => Gap::Multi(table.cursor()),
-        };
-        Place { scan, stand: Stand::Unset, at_end: false, is_given: false }
+        Place { table, scan: None, stand: Stand::Unset, at_end: false, is_given: false }
     }
 
     pub(crate) fn is_multi(&self) -> bool {
-        matches!(self.scan, Gap::Multi(_))
+        matches!(self.table, Table::Multi(_))
     }
 
     // ---- the gap
 
-    fn step<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Option<Item<'t>>> {
-        Ok(match (&mut self.scan, forward) {
-            (Gap::Plain(scan), true) => scan.next_entry(txn)?,
-            (Gap::Plain(scan), false) => scan.prev_entry(txn)?,
-            (Gap::Multi(scan), true) => scan.next(txn)?.map(|(key, value)| (key, Some(value))),
-            (Gap::Multi(scan), false) => scan.prev(txn)?.map(|(key, value)| (key, Some(value))),
+    fn scan(&mut self) -> &mut Gap {
+        let table = self.table;
+        self.scan.get_or_insert_with(|| {
+            Box::new(match table {
+                Table::Main(table) | Table::Plain(table) => Gap::Plain(table.cursor()),
+                Table::Multi(table) => Gap::Multi(table.cursor()),
+            })
         })
+    }
+
+    fn step<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Option<Item<'t>>> {
+        Ok(match self.scan() {
+            Gap::Plain(scan) => scan.glide(txn, forward)?,
+            Gap::Multi(scan) => scan.glide(txn, forward)?,
+        })
+    }
+
+    /// Has the gap know what lies beside it: steps in a read transaction leave that open.
+    fn remember(&mut self, txn: &impl Txn) -> huon::Result<()> {
+        match self.scan() {
+            Gap::Plain(scan) => scan.remember(txn),
+            Gap::Multi(scan) => scan.remember(txn),
+        }
     }
 
     /// Moves the gap over the next record that way, which is the cursor's then.
@@ -108,7 +137,7 @@ impl Place {
     }
 
     fn move_to_edge(&mut self, forward: bool) {
-        match (&mut self.scan, forward) {
+        match (self.scan(), forward) {
             (Gap::Plain(scan), false) => scan.to_start(),
             (Gap::Plain(scan), true) => scan.to_end(),
             (Gap::Multi(scan), false) => scan.to_start(),
@@ -118,7 +147,7 @@ impl Place {
 
     /// The gap before all of a key, or behind.
     fn seek(&mut self, key: &[u8], behind: bool) -> huon::Result<()> {
-        match (&mut self.scan, behind) {
+        match (self.scan(), behind) {
             (Gap::Plain(scan), false) => scan.seek(key),
             (Gap::Plain(scan), true) => scan.seek_after(key),
             (Gap::Multi(scan), false) => scan.seek(key),
@@ -127,16 +156,16 @@ impl Place {
     }
 
     fn seek_pair(&mut self, key: &[u8], value: &[u8], behind: bool) -> huon::Result<()> {
-        match (&mut self.scan, behind) {
+        match (self.scan(), behind) {
             (Gap::Plain(_), _) => self.seek(key, behind),
             (Gap::Multi(scan), false) => scan.seek_pair(key, value),
             (Gap::Multi(scan), true) => scan.seek_after_pair(key, value),
         }
     }
 
-    /// The record beside the gap: the cursor's, unless it has none.
+    /// The record beside the gap, if that knows it: the cursor's, unless it has none.
     fn near(&self) -> Option<(&[u8], &[u8])> {
-        match &self.scan {
+        match self.scan.as_deref()? {
             Gap::Plain(scan) => scan.position().map(|key| (key, &b""[..])),
             Gap::Multi(scan) => scan.position(),
         }
@@ -215,17 +244,49 @@ impl Place {
         Ok(())
     }
 
-    /// The same where a step is one of the gap's; `None`, and nothing has moved, where it is not.
-    #[inline]
-    pub(crate) fn straight_on<'t>(
-        &mut self,
-        txn: &'t impl Txn,
-        forward: bool,
-    ) -> Res<Option<Item<'t>>> {
-        match (self.stand, forward) {
-            (Stand::Before, true) | (Stand::Behind, false) => self.go(txn, forward),
-            _ => Ok(None),
+    /// The same, and [`Place::beside_value`], where a step is one of the gap's; `None`, and nothing
+    /// has moved, where it is not.
+    #[inline(always)]
+    pub(crate) fn straight_on<'t>(&mut self, txn: &'t impl Txn, op: Op) -> Res<Option<Item<'t>>> {
+        let Some((forward, stride)) = direction(op) else { return Ok(None) };
+        let stand = if forward { Stand::Before } else { Stand::Behind };
+        let Some(scan) = self.scan.as_deref_mut().filter(|_| self.stand == stand) else {
+            return Ok(None);
+        };
+        let found = match scan {
+            Gap::Plain(scan) => scan.glide(txn, forward)?,
+            Gap::Multi(scan) => match stride {
+                Stride::All => scan.glide(txn, forward)?,
+                Stride::Keys => None,
+                Stride::Values => match scan.glide_value(txn, forward)? {
+                    Some(None) => return Err(Fault::NotFound),
+                    found => found.flatten(),
+                },
+            },
+        };
+        if found.is_some() {
+            (self.at_end, self.is_given) = (false, false);
         }
+        Ok(found)
+    }
+
+    /// As [`Place::straight_on`] in a read transaction, for what is a look at a page.
+    #[inline(always)]
+    pub(crate) fn step_in_leaf<'t>(
+        &mut self,
+        txn: &'t ReadTxn,
+        op: Op,
+    ) -> Option<(&'t [u8], &'t [u8])> {
+        let (forward, stride) = direction(op)?;
+        if self.stand != if forward { Stand::Before } else { Stand::Behind } {
+            return None;
+        }
+        let found = match self.scan.as_deref_mut()? {
+            Gap::Plain(scan) => scan.glide_in_leaf(txn, forward, stride),
+            Gap::Multi(scan) => scan.glide_in_leaf(txn, forward, stride),
+        }?;
+        (self.at_end, self.is_given) = (false, false);
+        Some(found)
     }
 
     /// As [`Place::beside`], to another key.
@@ -240,7 +301,8 @@ impl Place {
             (Stand::DupsEnd, true) => {}
             _ => {
                 self.current_near(txn)?;
-                if let Gap::Multi(scan) = &mut self.scan {
+                self.remember(txn)?;
+                if let Gap::Multi(scan) = self.scan() {
                     if forward { scan.skip_key() } else { scan.skip_key_back() }
                 }
             }
@@ -319,7 +381,10 @@ impl Place {
                 let found = looking.step(txn, stand != Stand::DupsEnd)?;
                 Ok(found.ok_or(Fault::NotFound)?.0.to_vec())
             }
-            _ => Ok(self.near().ok_or(Fault::NotFound)?.0.to_vec()),
+            _ => {
+                self.remember(txn)?;
+                Ok(self.near().ok_or(Fault::NotFound)?.0.to_vec())
+            }
         }
     }
 
@@ -377,6 +442,7 @@ impl Place {
         if !self.is_multi() || self.stand != Stand::Before {
             return Ok(());
         }
+        self.remember(txn)?;
         let mut looking = self.clone();
         let second = looking.step(txn, true)?;
         if second.is_some_and(|(next, _)| self.near().is_some_and(|(first, _)| first == next)) {

@@ -17,7 +17,8 @@ impl Reader {
     /// Lets go of the snapshot; whether there was one.
     pub(crate) fn let_go(&mut self) -> bool {
         let was_live = self.is_live();
-        (self.txn, self.parked) = (None, None);
+        self.stamp += 1;
+        (self.txn, self.resting, self.parked) = (None, None, None);
         was_live
     }
 }
@@ -34,10 +35,10 @@ impl Txn {
     }
 
     fn lay_down(&self, reader: &mut Reader) {
+        let resting = reader.txn.take().map(|txn| txn.rest());
         reader.let_go();
-        reader.is_reset = true;
-        reader.end(&self.env);
-        self.env.resting.fetch_add(1, Ordering::AcqRel);
+        (reader.resting, reader.is_reset) = (resting, true);
+        reader.end(&self.env, true);
     }
 
     /// Takes the newest snapshot, after [`Txn::reset`].
@@ -57,15 +58,17 @@ impl Txn {
             return Err(Fault::Invalid);
         }
         check_overlap(&self.env, self.overlaps)?;
-        let fresh = Reader::begin(&self.env, self.env_handle)?;
-        if self.adopt() {
-            // It was counted in the parent.
-            self.env.live.fetch_add(1, Ordering::AcqRel)
-        } else {
-            self.env.resting.fetch_sub(1, Ordering::AcqRel) as usize
-        };
-        let seen = std::mem::take(&mut reader.seen);
-        *reader = Reader { seen, ..fresh };
+        if self.is_dead() {
+            // It rested in the parent, and was counted there. In this process all counts begin anew
+            // at the first look at the rules.
+            self.env.rules()?;
+            std::mem::forget(reader.resting.take());
+            self.env.live.fetch_add(1, Ordering::AcqRel);
+            self.env.readers.begin_rest();
+            self.adopt();
+        }
+        reader.start(&self.env, self.env_handle)?;
+        reader.has_failed = false;
         if self.thread.load(Ordering::Relaxed) != 0 {
             self.thread.store(me(), Ordering::Relaxed);
         }
@@ -87,7 +90,8 @@ impl Txn {
             *back = back_by_itself;
             return Ok(());
         }
-        let txn = reader.txn.take().ok_or(Fault::Reset)?;
+        let txn = *reader.txn.take().ok_or(Fault::Reset)?;
+        reader.stamp += 1;
         match txn.park() {
             Ok(parked) => {
                 reader.parked = Some((parked, back_by_itself));
@@ -127,7 +131,7 @@ impl Txn {
         let Some((parked, _)) = reader.parked.take() else { return reader.txn().map(drop) };
         match parked.unpark() {
             Ok(txn) => {
-                reader.txn = Some(txn);
+                reader.txn = Some(Box::new(txn));
                 Ok(())
             }
             Err(error) => {

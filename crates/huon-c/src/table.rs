@@ -7,6 +7,7 @@
 use std::cmp::Ordering;
 use std::ops::RangeInclusive;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering as Atomic};
 
 use huon::{Bytes, Compare, MultiDef, Order, RawMulti, RawTable, TableDef, TableStat, WriteTxn};
 
@@ -59,6 +60,8 @@ impl Table {
 pub struct Dbi {
     /// The table's name; empty for the main table.
     pub name: Arc<[u8]>,
+    /// A number of this opening, to tell it from others of the handle.
+    pub(crate) opening: u64,
     /// The table itself.
     pub table: Table,
     /// Of which kind it is, as [`flags::dbi`](crate::flags::dbi) has it.
@@ -131,6 +134,7 @@ impl Dbi {
             in_txn!(access.view()?, txn => txn.open_table(&TableDef::<Bytes, Bytes>::main()))?;
         Ok(Dbi {
             name: Arc::from(&b""[..]),
+            opening: next_opening(),
             table: Table::Main(table.ok_or(Fault::TableMissing)?),
             flags: 0,
             keys: None,
@@ -181,6 +185,7 @@ impl Dbi {
         };
         Ok(Dbi {
             name: Arc::from(name),
+            opening: next_opening(),
             table: table.ok_or(Fault::TableMissing)?,
             flags,
             keys,
@@ -211,8 +216,8 @@ impl Dbi {
         }
         let fresh = Dbi::shown(txn, view, name, self.flags, self.custom())?;
         // It is the same opening, to cursors.
-        let name = if is_main { fresh.name.clone() } else { self.name.clone() };
-        Ok(Dbi { owner: self.owner, name, ..fresh })
+        let opening = if is_main { fresh.opening } else { self.opening };
+        Ok(Dbi { owner: self.owner, opening, ..fresh })
     }
 
     /// Makes the table what a read transaction has said of it.
@@ -306,6 +311,11 @@ impl Dbi {
         let reversed = self.flags & (REVERSEDUP | INTEGERDUP) != 0;
         compare(self.values.as_ref(), reversed, a, b)
     }
+}
+
+fn next_opening() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    NEXT.fetch_add(1, Atomic::Relaxed)
 }
 
 fn compare(custom: Option<&Arc<Compare>>, reversed: bool, a: &[u8], b: &[u8]) -> Ordering {

@@ -2,11 +2,10 @@
 
 use std::cell::{Cell, RefCell, RefMut};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use huon::fork_generation;
-use try_lock::{Locked, TryLock};
+use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation};
 
 use crate::fault::{Fault, Res};
 use crate::objects;
@@ -19,8 +18,6 @@ const SPINS: u32 = 100;
 const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 thread_local! {
-    /// The thread's number, once it was asked for.
-    static ME: Cell<usize> = const { Cell::new(0) };
     /// For each environment that this thread has read: whether it does at this moment.
     static READING: Readings = const { Readings(RefCell::new(Vec::new())) };
     /// The fork generation that these are of.
@@ -52,19 +49,10 @@ impl Drop for Readings {
     }
 }
 
-/// The number of the next thread that asks for one.
-static NEXT: AtomicUsize = AtomicUsize::new(1);
-
 /// A number for this thread, never 0 and never another thread's.
 #[inline]
 pub fn me() -> usize {
-    match ME.get() {
-        0 => {
-            ME.set(NEXT.fetch_add(1, Ordering::Relaxed));
-            ME.get()
-        }
-        me => me,
-    }
+    ThisThread::get().number()
 }
 
 /// The flag of this thread for an environment: whether it reads that.
@@ -123,13 +111,13 @@ pub fn comparing<R>(compare: impl FnOnce() -> R) -> R {
 
 /// A lock that no other thread has at this moment.
 #[inline]
-pub(crate) fn lock_now<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+pub(crate) fn lock_now<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
     lock.try_lock().ok_or(Fault::BadTxn)
 }
 
 /// A lock that others have for the time of a call.
 #[inline]
-pub(crate) fn lock<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+pub(crate) fn lock<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
     match lock.try_lock() {
         Some(locked) => Ok(locked),
         None => wait(lock),
@@ -137,7 +125,7 @@ pub(crate) fn lock<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
 }
 
 #[cold]
-fn wait<T>(lock: &TryLock<T>) -> Res<Locked<'_, T>> {
+fn wait<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
     let began = Instant::now();
     for spin in 0_u32.. {
         if COMPARING.get() {

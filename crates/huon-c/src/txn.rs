@@ -15,13 +15,12 @@
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use huon::{Durability, fork_generation, is_inherited};
-use try_lock::{Locked, TryLock};
+use huon::{BiasedGuard, BiasedLock, Durability, ThisThread, fork_generation, is_inherited};
 
 use crate::cursor::Cursor;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::inside::{Access, Level, Reader, Writer};
+use crate::inside::{Access, Level, Reader, Stamp, Writer};
 use crate::threads::{lock, lock_now, me};
 
 /// A transaction.
@@ -47,10 +46,10 @@ pub struct Txn {
 }
 
 enum Body {
-    Read(Box<TryLock<Reader>>),
-    Write(Arc<TryLock<Writer>>),
+    Read(Box<BiasedLock<Reader>>),
+    Write(Arc<BiasedLock<Writer>>),
     /// It reads within a writer, which knows it by its handle.
-    Within(Arc<TryLock<Writer>>),
+    Within(Arc<BiasedLock<Writer>>),
 }
 
 /// How a transaction begins.
@@ -104,11 +103,11 @@ impl Txn {
             }
             None if how.read_only => {
                 check_overlap(env, how.overlaps)?;
-                let reader = TryLock::new(Reader::begin(env, env_handle)?);
+                let reader = BiasedLock::new(Reader::begin(env, env_handle)?);
                 (Vec::new(), Body::Read(Box::new(reader)))
             }
             None => {
-                let writer = TryLock::new(Writer::begin(env, env_handle, how)?);
+                let writer = BiasedLock::new(Writer::begin(env, env_handle, how)?);
                 (Vec::new(), Body::Write(Arc::new(writer)))
             }
         };
@@ -132,7 +131,7 @@ impl Txn {
     }
 
     /// Lets a reader read what it has written, which has no handle yet.
-    fn let_read(&self) -> Res<Arc<TryLock<Writer>>> {
+    fn let_read(&self) -> Res<Arc<BiasedLock<Writer>>> {
         let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
         self.check()?;
         let mut writer = lock(shared)?;
@@ -142,7 +141,7 @@ impl Txn {
         Ok(shared.clone())
     }
 
-    fn nest(&self) -> Res<Arc<TryLock<Writer>>> {
+    fn nest(&self) -> Res<Arc<BiasedLock<Writer>>> {
         let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
         if !self.env.rules()?.nests {
             return Err(Fault::BadTxn);
@@ -225,10 +224,9 @@ impl Txn {
         if self.is_dead() { Err(Fault::Panic) } else { Ok(()) }
     }
 
-    /// It is this process's now: it was at rest when that was forked. Whether it was not before.
-    pub(crate) fn adopt(&self) -> bool {
-        let before = self.generation.swap(fork_generation(), Ordering::Relaxed);
-        before != fork_generation()
+    /// It is this process's now: it was at rest when that was forked.
+    pub(crate) fn adopt(&self) {
+        self.generation.store(fork_generation(), Ordering::Relaxed);
     }
 
     /// Refuses a thread that may not use it.
@@ -271,9 +269,27 @@ impl Txn {
         }
     }
 
+    /// The inside of a read transaction, if all is as it was found once: it could be used, and the
+    /// handles of tables stood for what they did. One comparison each instead of many checks.
+    #[inline(always)]
+    pub(crate) fn reader_as_seen(
+        &self,
+        me: ThisThread,
+        seen: Stamp,
+    ) -> Option<BiasedGuard<'_, Reader>> {
+        let Body::Read(reader) = &self.body else { return None };
+        let thread = self.thread.load(Ordering::Relaxed);
+        if thread != 0 && thread != me.number() {
+            return None;
+        }
+        let reader = reader.try_lock_as(me)?;
+        let dbis = self.env.dbis_version.load(Ordering::Acquire);
+        (Stamp { reader: reader.stamp, dbis } == seen).then_some(reader)
+    }
+
     /// The transaction for a change.
     #[inline]
-    pub fn writer(&self) -> Res<Locked<'_, Writer>> {
+    pub fn writer(&self) -> Res<BiasedGuard<'_, Writer>> {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
         self.check()?;
         let mut writer = lock_now(writer)?;
@@ -294,13 +310,13 @@ impl Txn {
     }
 
     /// The inside of a read transaction, also of one that was reset.
-    pub(crate) fn reader(&self) -> Res<Locked<'_, Reader>> {
+    pub(crate) fn reader(&self) -> Res<BiasedGuard<'_, Reader>> {
         self.check_alive()?;
         self.resting_reader()
     }
 
     /// The same, also of one that was reset before this process was forked.
-    pub(crate) fn resting_reader(&self) -> Res<Locked<'_, Reader>> {
+    pub(crate) fn resting_reader(&self) -> Res<BiasedGuard<'_, Reader>> {
         match &self.body {
             Body::Read(reader) => lock(reader),
             Body::Write(_) | Body::Within(_) => Err(Fault::Invalid),
@@ -311,7 +327,11 @@ impl Txn {
     pub fn fail(&self) -> Res<()> {
         self.check()?;
         match &self.body {
-            Body::Read(reader) => lock(reader)?.has_failed = true,
+            Body::Read(reader) => {
+                let mut reader = lock(reader)?;
+                reader.has_failed = true;
+                reader.stamp += 1;
+            }
             Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
             Body::Within(_) => {}
         }
@@ -362,7 +382,7 @@ impl Txn {
                 if let Ok(mut reader) = lock(reader)
                     && reader.let_go()
                 {
-                    reader.end(&self.env);
+                    reader.end(&self.env, false);
                 }
             }
             Body::Write(writer) => {
@@ -406,16 +426,16 @@ impl Txn {
     fn end_read(&self, commit: bool) -> Res<()> {
         let mut reader = self.reader()?;
         if reader.let_go() {
-            reader.end(&self.env);
+            reader.end(&self.env, false);
         } else if std::mem::take(&mut reader.is_reset) {
-            self.env.resting.fetch_sub(1, Ordering::AcqRel);
+            self.env.readers.end_rest();
         }
         self.env.end_of(&[self.handle()], commit.then_some(0));
         self.env.live.fetch_sub(1, Ordering::AcqRel);
         Ok(())
     }
 
-    fn end_within(&self, writer: &TryLock<Writer>, commit: bool) -> Res<()> {
+    fn end_within(&self, writer: &BiasedLock<Writer>, commit: bool) -> Res<()> {
         let mut writer = lock(writer)?;
         if let Some(own) = writer.readers.iter().position(|own| *own == self.handle()) {
             writer.readers.swap_remove(own);

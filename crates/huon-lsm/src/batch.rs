@@ -4,15 +4,16 @@
 //! transaction added can be cut off again. It is sorted once, when a run is built of it or a range
 //! is read in the transaction; a key is looked up by its hash.
 
-use std::collections::HashMap;
-use std::hash::{BuildHasherDefault, Hasher};
 use std::ops::{Bound, Range};
 use std::sync::OnceLock;
 
 use huon::{Error, Result};
 
 use crate::filter;
-use crate::format::{DeleteRecord, damaged, tag};
+use crate::format::{DeleteRecord, damaged};
+use crate::index::{Index, NONE};
+use crate::operator::Operator;
+use crate::record::{is_operand, tag, timed};
 
 /// A record. Its key lies at `at` in the arena, and its value with the tag behind it.
 #[derive(Clone, Copy)]
@@ -54,50 +55,23 @@ pub(crate) struct Batch {
     arena: Vec<u8>,
     entries: Vec<Entry>,
     deletes: Vec<Deleted>,
-    /// The newest entry of each key that no later delete of a range covers, in key order.
+    /// The newest entry of each key that no later delete of a range covers, in key order. Numbers
+    /// behind those of all entries are of what was folded.
     sorted: OnceLock<Vec<u32>>,
+    /// Once there are operands.
+    folding: Option<Box<Folding>>,
     /// The newest entry of each hash, once a key has been looked up.
     index: OnceLock<Index>,
 }
 
-/// Entries by the hash of their keys: the newest one, and for each the one before of that hash.
-#[derive(Default)]
-struct Index {
-    newest: HashMap<u64, u32, BuildHasherDefault<AsItIs>>,
-    before: Vec<u32>,
+/// What a batch with operands has beside its entries.
+struct Folding {
+    operator: Operator,
+    folded: OnceLock<Vec<Folded>>,
 }
 
-/// No entry is before.
-const NONE: u32 = u32::MAX;
-
-/// Hashes are not hashed again.
-#[derive(Default)]
-struct AsItIs(u64);
-
-impl Hasher for AsItIs {
-    fn write(&mut self, _: &[u8]) {
-        unreachable!("only hashes are keys");
-    }
-
-    fn write_u64(&mut self, hash: u64) {
-        self.0 = hash;
-    }
-
-    fn finish(&self) -> u64 {
-        self.0
-    }
-}
-
-/// What a batch knows of a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Found<'b> {
-    /// It was put, or deleted: the value with its tag.
-    Record(&'b [u8]),
-    /// It lies in a range that was deleted.
-    Deleted,
-    /// Nothing: runs say it.
-    Nothing,
-}
+/// An entry of a key, and what its operands come to with what they were merged onto.
+type Folded = (u32, Vec<u8>);
 
 /// The first eight bytes of a key, as a number that compares as they do.
 #[inline]
@@ -121,8 +95,41 @@ impl Batch {
 
     /// Adds a record that counts until a time, in milliseconds since 1970.
     pub(crate) fn put_until(&mut self, key: &[u8], value: &[u8], until: u64) -> Result<()> {
-        let value = [value, &until.to_le_bytes()].concat();
-        self.add(key, &value, tag::PUT_UNTIL)
+        self.add(key, &timed(value, until), tag::PUT_UNTIL)
+    }
+
+    /// Adds what is merged onto the value that the key has.
+    pub(crate) fn merge(&mut self, operator: &Operator, key: &[u8], operand: &[u8]) -> Result<()> {
+        self.fold_by(Some(operator));
+        self.add(key, operand, tag::OPERAND)
+    }
+
+    fn fold_by(&mut self, operator: Option<&Operator>) {
+        if let (None, Some(operator)) = (&self.folding, operator) {
+            let (operator, folded) = (operator.clone(), OnceLock::new());
+            self.folding = Some(Box::new(Folding { operator, folded }));
+        }
+    }
+
+    /// What folds the operands.
+    pub(crate) fn operator(&self) -> Option<&Operator> {
+        self.folding.as_ref().map(|folding| &folding.operator)
+    }
+
+    /// The order is another one.
+    #[inline]
+    fn unsort(&mut self) {
+        if self.sorted.get().is_some() {
+            self.forget_order();
+        }
+    }
+
+    #[cold]
+    fn forget_order(&mut self) {
+        self.sorted.take();
+        if let Some(folding) = &mut self.folding {
+            folding.folded.take();
+        }
     }
 
     /// Adds the delete of a key.
@@ -149,7 +156,7 @@ impl Batch {
         self.arena.push(tag);
         let value = value.len() as u32 + 1;
         self.entries.push(Entry { prefix: prefix_of(key), at, value, key: key_bytes });
-        self.sorted.take();
+        self.unsort();
         if let Some(index) = self.index.get_mut() {
             index.add(filter::hash(key), number as u32);
         }
@@ -175,7 +182,7 @@ impl Batch {
     }
 
     fn add_deleted(&mut self, range: DeleteRecord, drops_table: bool) {
-        self.sorted.take();
+        self.unsort();
         self.deletes.push(Deleted { after: self.entries.len(), range, drops_table });
     }
 
@@ -208,7 +215,7 @@ impl Batch {
                 index.remove_newest(filter::hash(key));
             }
         }
-        self.sorted.take();
+        self.unsort();
         self.entries.truncate(mark.entries);
         self.arena.truncate(mark.arena);
         self.deletes.truncate(mark.deletes);
@@ -216,6 +223,7 @@ impl Batch {
 
     /// Adds what another batch holds, behind what is there.
     pub(crate) fn append(&mut self, other: &Batch) -> Result<()> {
+        self.fold_by(other.operator());
         let mut deletes = other.deletes.iter().peekable();
         for number in 0..=other.entries.len() {
             while let Some(deleted) = deletes.next_if(|deleted| deleted.after == number) {
@@ -238,6 +246,10 @@ impl Batch {
         self.parts(&self.entries[number as usize]).0
     }
 
+    fn tagged(&self, number: u32) -> &[u8] {
+        self.parts(&self.entries[number as usize]).1
+    }
+
     /// Deletes of ranges, in their order.
     pub(crate) fn deletes(&self) -> impl ExactSizeIterator<Item = &DeleteRecord> {
         self.deletes.iter().map(|deleted| &deleted.range)
@@ -254,17 +266,23 @@ impl Batch {
         self.deletes.iter().any(|deleted| deleted.range.covers(key))
     }
 
-    /// What the batch knows of a key.
-    pub(crate) fn find(&self, key: &[u8], hash: u64) -> Found<'_> {
+    /// Hands the records of a key to `found`, from the newest on, until it wants no older ones.
+    /// Whether those of runs are wanted.
+    pub(crate) fn visit<'b>(
+        &'b self,
+        key: &[u8],
+        hash: u64,
+        mut found: impl FnMut(&'b [u8]) -> bool,
+    ) -> bool {
         let index = self.index.get_or_init(|| self.indexed());
-        let newest = index.of(hash).find(|number| self.key(*number) == key);
-        match newest {
-            Some(number) if !self.is_deleted_after(key, number as usize) => {
-                Found::Record(self.parts(&self.entries[number as usize]).1)
+        for number in index.of(hash).filter(|number| self.key(*number) == key) {
+            if self.is_deleted_after(key, number as usize)
+                || !found(self.parts(&self.entries[number as usize]).1)
+            {
+                return false;
             }
-            _ if self.hides(key) => Found::Deleted,
-            _ => Found::Nothing,
         }
+        !self.hides(key)
     }
 
     fn indexed(&self) -> Index {
@@ -275,51 +293,78 @@ impl Batch {
         index
     }
 
-    /// The records that count, in key order.
-    pub(crate) fn sorted(&self) -> Sorted<'_> {
-        let numbers = self.sorted.get_or_init(|| self.in_key_order());
-        Sorted { batch: self, numbers }
+    /// The records that count, in key order, one of each key.
+    pub(crate) fn sorted(&self) -> Result<Sorted<'_>> {
+        let numbers = match (self.sorted.get(), &self.folding) {
+            (Some(numbers), _) => numbers,
+            (None, None) => self.sorted.get_or_init(|| self.in_key_order()),
+            (None, Some(folding)) => {
+                let (numbers, folded) = self.folded(&folding.operator)?;
+                folding.folded.get_or_init(|| folded);
+                self.sorted.get_or_init(|| numbers)
+            }
+        };
+        Ok(Sorted { batch: self, numbers })
     }
 
-    fn in_key_order(&self) -> Vec<u32> {
+    /// Entries in key order, with the first bytes of their keys; the newest first of a key.
+    fn all_in_key_order(&self) -> Vec<(u64, u32)> {
         let mut numbers: Vec<(u64, u32)> =
             self.entries.iter().enumerate().map(|(n, entry)| (entry.prefix, n as u32)).collect();
-        // Newest first among those of a key.
         numbers.sort_unstable_by(|a, b| {
             let keys = || self.key(a.1).cmp(self.key(b.1));
             a.0.cmp(&b.0).then_with(keys).then(b.1.cmp(&a.1))
         });
-        numbers.dedup_by(|b, a| a.0 == b.0 && self.key(a.1) == self.key(b.1));
+        numbers
+    }
+
+    fn is_same_key(&self, a: &(u64, u32), b: &(u64, u32)) -> bool {
+        a.0 == b.0 && self.key(a.1) == self.key(b.1)
+    }
+
+    fn in_key_order(&self) -> Vec<u32> {
+        let mut numbers = self.all_in_key_order();
+        numbers.dedup_by(|b, a| self.is_same_key(a, b));
         let numbers = numbers.into_iter().map(|(_, number)| number);
         if self.deletes.is_empty() {
             return numbers.collect();
         }
         numbers.filter(|n| !self.is_deleted_after(self.key(*n), *n as usize)).collect()
     }
+
+    /// The same where there are operands, and what was folded.
+    fn folded(&self, operator: &Operator) -> Result<(Vec<u32>, Vec<Folded>)> {
+        let all = self.all_in_key_order();
+        let (mut numbers, mut folded, mut chain) = (Vec::new(), Vec::new(), Vec::new());
+        for entries in all.chunk_by(|a, b| self.is_same_key(a, b)) {
+            let key = self.key(entries[0].1);
+            chain.clear();
+            for &(_, number) in entries {
+                if self.is_deleted_after(key, number as usize) {
+                    break;
+                }
+                chain.push(number);
+                if !is_operand(self.tagged(number)) {
+                    break;
+                }
+            }
+            let Some((oldest, operands)) = chain.split_last() else { continue };
+            if operands.is_empty() {
+                numbers.push(*oldest);
+                continue;
+            }
+            let mut value = self.tagged(*oldest).to_vec();
+            for operand in operands.iter().rev() {
+                value = operator.fold(&value, self.tagged(*operand))?;
+            }
+            numbers.push((self.entries.len() + folded.len()) as u32);
+            folded.push((*oldest, value));
+        }
+        Ok((numbers, folded))
+    }
 }
 
-impl Index {
-    fn add(&mut self, hash: u64, number: u32) {
-        debug_assert_eq!(self.before.len(), number as usize);
-        self.before.push(self.newest.insert(hash, number).unwrap_or(NONE));
-    }
-
-    fn remove_newest(&mut self, hash: u64) {
-        match self.before.pop() {
-            Some(NONE) | None => self.newest.remove(&hash),
-            Some(before) => self.newest.insert(hash, before),
-        };
-    }
-
-    /// Entries of a hash, from the newest on.
-    fn of(&self, hash: u64) -> impl Iterator<Item = u32> {
-        let known = |number: u32| (number != NONE).then_some(number);
-        let newest = self.newest.get(&hash).copied();
-        std::iter::successors(newest, move |number| known(self.before[*number as usize]))
-    }
-}
-
-/// The records of a batch in key order: the newest of each key, with tagged values.
+/// The records of a batch in key order: one of each key, with tagged values.
 #[derive(Clone, Copy)]
 pub(crate) struct Sorted<'b> {
     batch: &'b Batch,
@@ -335,6 +380,11 @@ impl<'b> Sorted<'b> {
         self.numbers.is_empty()
     }
 
+    /// What folds the operands among the records.
+    pub(crate) fn operator(&self) -> Option<&'b Operator> {
+        self.batch.operator()
+    }
+
     /// The lowest and the highest key.
     pub(crate) fn ends(&self) -> Option<(&'b [u8], &'b [u8])> {
         let last = self.len().checked_sub(1)?;
@@ -343,7 +393,23 @@ impl<'b> Sorted<'b> {
 
     #[inline]
     pub(crate) fn get(&self, i: usize) -> (&'b [u8], &'b [u8]) {
-        self.batch.parts(&self.batch.entries[self.numbers[i] as usize])
+        self.record(self.numbers[i])
+    }
+
+    #[inline]
+    fn record(&self, number: u32) -> (&'b [u8], &'b [u8]) {
+        match self.batch.entries.get(number as usize) {
+            Some(entry) => self.batch.parts(entry),
+            None => self.folded(number),
+        }
+    }
+
+    #[cold]
+    fn folded(&self, number: u32) -> (&'b [u8], &'b [u8]) {
+        let folded = self.batch.folding.as_ref().and_then(|folding| folding.folded.get());
+        let folded = folded.map_or(&[][..], Vec::as_slice);
+        let (entry, tagged) = &folded[number as usize - self.batch.entries.len()];
+        (self.batch.key(*entry), tagged)
     }
 
     pub(crate) fn iter(self) -> impl DoubleEndedIterator<Item = (&'b [u8], &'b [u8])> {
@@ -368,7 +434,7 @@ impl<'b> Sorted<'b> {
     /// The first record whose key is not below `key`, or above it.
     pub(crate) fn lower_bound(&self, key: &[u8], or_equal: bool) -> usize {
         self.numbers.partition_point(|number| {
-            let known = self.batch.key(*number);
+            let known = self.record(*number).0;
             known < key || !or_equal && known == key
         })
     }
@@ -384,7 +450,11 @@ fn key_too_long(key: &[u8]) -> Error {
 mod tests {
     use std::collections::BTreeMap;
 
+    use huon::Bytes;
+
     use super::*;
+    use crate::operator::{Chain, Folder, Kept};
+    use crate::record::tagged;
 
     struct Random(u64);
 
@@ -396,8 +466,8 @@ mod tests {
         }
     }
 
-    /// What is known of keys: a value, `None` where it is deleted.
-    type Model = BTreeMap<Vec<u8>, Option<Vec<u8>>>;
+    /// What is known of keys: a value with its tag.
+    type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
     #[derive(Clone, Default)]
     struct State {
@@ -405,31 +475,28 @@ mod tests {
         ranges: Vec<DeleteRecord>,
     }
 
+    fn append() -> Operator {
+        Operator::new::<Bytes, _>("append", |a, b, both| both.set(&[a, b].concat()))
+    }
+
     fn check(batch: &Batch, state: &State) {
-        let sorted: Vec<_> = batch.sorted().iter().collect();
-        let model = state.keys.iter().map(|(key, value)| {
-            let tagged = match value {
-                Some(value) => [value, &[tag::PUT][..]].concat(),
-                None => vec![tag::DELETE],
-            };
-            (key.clone(), tagged)
-        });
-        let model: Vec<_> = model.collect();
-        assert!(sorted.iter().copied().eq(model.iter().map(|(key, value)| (&key[..], &value[..]))));
+        let sorted: Vec<_> = batch.sorted().unwrap().iter().collect();
+        let model = state.keys.iter().map(|(key, tagged)| (&key[..], &tagged[..]));
+        assert!(sorted.iter().copied().eq(model));
+        let (append, kept) = (append(), Kept::default());
+        let folder = Folder::new(Some(&append), &kept);
         for n in 0..300u64 {
             let key = key_of(n);
-            let found = batch.find(&key, filter::hash(&key));
-            let known = model.binary_search_by(|record| record.0.cmp(&key));
-            match known {
-                Ok(at) => assert_eq!(found, Found::Record(&model[at].1)),
-                Err(_) if state.ranges.iter().any(|range| range.covers(&key)) => {
-                    assert_eq!(found, Found::Deleted);
-                }
-                Err(_) => assert_eq!(found, Found::Nothing),
-            }
-            let at = batch.sorted().lower_bound(&key, true);
-            assert_eq!(at, model.partition_point(|record| record.0 < key));
-            assert_eq!(batch.sorted().lower_bound(&key, false), at + usize::from(known.is_ok()));
+            let mut chain = Chain::default();
+            let wanted = batch.visit(&key, filter::hash(&key), |tagged| chain.add(tagged));
+            let known = state.keys.get(&key).map(Vec::as_slice);
+            assert_eq!(folder.fold(&chain).unwrap(), known);
+            let is_deleted = state.ranges.iter().any(|range| range.covers(&key));
+            assert_eq!(wanted, known.is_none_or(is_operand) && !is_deleted);
+            let sorted = batch.sorted().unwrap();
+            let at = sorted.lower_bound(&key, true);
+            assert_eq!(at, state.keys.range(..key.clone()).count());
+            assert_eq!(sorted.lower_bound(&key, false), at + usize::from(known.is_some()));
         }
     }
 
@@ -447,15 +514,23 @@ mod tests {
             let mut levels: Vec<(Mark, State)> = Vec::new();
             for step in 0..400 {
                 let key = key_of(random.below(300));
+                let value = vec![step as u8; random.below(30) as usize];
                 match random.below(20) {
+                    // In some histories nothing is merged.
+                    0..=4 if seed % 4 > 0 => {
+                        batch.merge(&append(), &key, &value).unwrap();
+                        let operand = tagged(value, tag::OPERAND);
+                        let fold = |older: &Vec<u8>| append().fold(older, &operand).unwrap();
+                        let folded = state.keys.get(&key).map(fold);
+                        state.keys.insert(key, folded.unwrap_or(operand));
+                    }
                     0..=9 => {
-                        let value = vec![step as u8; random.below(30) as usize];
                         batch.put(&key, &value).unwrap();
-                        state.keys.insert(key, Some(value));
+                        state.keys.insert(key, tagged(value, tag::PUT));
                     }
                     10..=13 => {
                         batch.delete(&key).unwrap();
-                        state.keys.insert(key, None);
+                        state.keys.insert(key, vec![tag::DELETE]);
                     }
                     14 => {
                         let to = (random.below(3) > 0).then(|| key_of(random.below(300)));
@@ -480,7 +555,7 @@ mod tests {
             joined.put(b"older", b"").unwrap();
             joined.append(&batch).unwrap();
             if !joined.hides(b"older") {
-                state.keys.entry(b"older".to_vec()).or_insert(Some(Vec::new()));
+                state.keys.entry(b"older".to_vec()).or_insert(vec![tag::PUT]);
             }
             check(&joined, &state);
         }

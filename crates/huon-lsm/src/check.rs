@@ -6,6 +6,7 @@ use crate::edit::Content;
 use crate::filter;
 use crate::format::{self, Claim, kind, run_prefix};
 use crate::manifest::{Run, Shared, View};
+use crate::record::{is_merged, is_operand, says};
 use crate::table::LsmTable;
 
 /// What [`LsmTable::check`] has found.
@@ -94,13 +95,15 @@ fn check_run(
     run: &Run,
 ) -> Result<()> {
     let id = run.record.id;
-    let (mut content, mut digest, mut missing, mut untagged) = (Content::new(None), 0u64, 0, 0);
+    let (mut content, mut digest) = (Content::new(None), 0u64);
+    let (mut missing, mut untagged, mut merged) = (0, 0, 0);
     for record in run.table.iter(txn)? {
         let (key, tagged) = record?;
         content.note(key, tagged);
         digest = digest.rotate_left(5).wrapping_add(filter::hash(key));
         digest = digest.rotate_left(5).wrapping_add(filter::hash(tagged));
-        untagged += u64::from(format::untag(tagged).is_err());
+        untagged += u64::from(says(tagged).is_err());
+        merged += u64::from(is_merged(tagged));
         missing += u64::from(!run.may_hold(shared.manifest, txn, key, filter::hash(key))?);
     }
     let Content { records, tombstones, bytes, low, high, .. } = content;
@@ -109,6 +112,9 @@ fn check_run(
     let mut problem = |text: String| check.problems.push(format!("run {id}: {text}"));
     if untagged > 0 {
         problem(format!("{untagged} values have no tag"));
+    }
+    if merged > 0 && view.header.as_ref().is_none_or(|header| header.operator.is_empty()) {
+        problem(format!("{merged} operands, and no merge operator is named (L9)"));
     }
     if missing > 0 {
         problem(format!("its filter denies {missing} of its keys"));
@@ -180,11 +186,12 @@ fn check_claim(
     if view.runs.iter().any(|run| run.record.slot == claim.slot) {
         problem("its output is a run (L8)");
     }
-    let (mut content, mut untagged) = (Content::new(None), false);
+    let (mut content, mut untagged, mut operands) = (Content::new(None), false, false);
     for record in output.iter(txn)? {
         let (key, tagged) = record?;
         content.note(key, tagged);
-        untagged |= format::untag(tagged).is_err();
+        untagged |= says(tagged).is_err();
+        operands |= is_operand(tagged);
     }
     let said = (claim.records, claim.tombstones, claim.bytes);
     if said != (content.records, content.tombstones, content.bytes) {
@@ -195,6 +202,9 @@ fn check_claim(
     }
     if claim.drops_tombstones && content.tombstones > 0 {
         problem("its output keeps a tombstone");
+    }
+    if claim.drops_tombstones && operands {
+        problem("its output keeps an operand above nothing (L9)");
     }
     Ok(())
 }
@@ -238,6 +248,7 @@ fn check_manifest(
         let of_run = |number| view.runs.iter().any(|run| run.number == number && !run.is_open());
         let is_known = match key {
             [kind::HEADER] => true,
+            [kind::WRITTEN] => shared.written(txn).is_ok(),
             [kind::FILTER, ..] => of_run(format::number_of(key)?),
             [kind::RUN | kind::CLAIM | kind::DELETE, ..] => key.len() == 9,
             _ => false,

@@ -11,6 +11,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Bound, Range};
+use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Mutex, TryLockError};
 use std::time::{Duration, Instant};
@@ -19,12 +20,13 @@ use huon::{AnyTxn, RawTable, ReadTxn, Result};
 
 use crate::edit::{Content, Edit, RECORD_BYTES};
 use crate::filter::{self, Maker};
-use crate::format::{Claim, RunRecord, is_dead, now_ms, tag};
+use crate::format::{Claim, RunRecord};
 use crate::manifest::{Claims, Shared, View};
 use crate::merge::{Buffer, Merge, Source};
 use crate::options::LEASE_MAX;
 use crate::planted::{self, Bug};
 use crate::policy::Lane;
+use crate::record::{now_ms, settled};
 
 /// A committer merges up to so many bytes for each that it has put. A record is merged about once
 /// for each class of runs, so that is more than there is to merge in the long run.
@@ -157,6 +159,9 @@ impl Shared {
     ) -> Result<Prepared> {
         let txn = self.env.read()?;
         let view = self.view(&txn)?;
+        if !self.can_fold(&view) {
+            return Ok(Prepared::Idle);
+        }
         let claims = self.claims(&txn)?;
         let job = match claims[lane as usize].clone() {
             Some(claim) if claim.owner != self.lanes.owner && is_live(&claim) => {
@@ -281,7 +286,8 @@ impl Shared {
             let deleted = meets.map(|delete| delete.range.clone()).collect();
             sources.push(Source::run(run.table, AnyTxn::Read(txn), bounds, deleted)?);
         }
-        let mut merge = Merge::new(sources, false)?;
+        let folder = self.folder(AnyTxn::Read(txn))?;
+        let mut merge = Merge::new(sources, false, Some(folder))?;
         if last.is_some() && planted::is(Bug::ResumedLate) {
             merge.next()?;
         }
@@ -290,16 +296,11 @@ impl Shared {
             let Some((key, tagged)) = merge.next()? else {
                 return Ok(Merged { buffer, filter, is_last: true });
             };
-            let is_dead = is_dead(tagged);
-            // L4.
-            if is_dead && claim.drops_tombstones {
-                continue;
-            }
-            let tagged = if is_dead { &[tag::DELETE] } else { tagged };
+            let Some(tagged) = settled(tagged, claim.drops_tombstones) else { continue };
             if let Some(filter) = &mut filter {
                 filter.add(filter::hash(key));
             }
-            buffer.add(key, tagged)?;
+            buffer.add(key, &tagged)?;
         }
         Ok(Merged { buffer, filter, is_last: false })
     }
@@ -327,7 +328,9 @@ impl Shared {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         };
+        let written = claim.bytes;
         let table = self.add_to_output(&mut edit, &mut claim, before.is_none(), &merged.buffer)?;
+        edit.count(0, claim.bytes - written)?;
         let mut progress = None;
         if merged.is_last {
             let mut filter = merged.filter;
@@ -412,7 +415,7 @@ impl Shared {
     pub(crate) fn freeze(&self) -> Result<()> {
         let mut txn = self.env.write()?;
         let view = self.view(&txn)?;
-        if view.open_run().is_none() {
+        if view.open_run().is_none() || !self.can_fold(&view) {
             return Ok(());
         }
         let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
@@ -431,6 +434,9 @@ impl Shared {
         let open = view.open_run().map_or(Ok(0), |run| run.table.sequence(&txn))?;
         drop(txn);
         let Some((oldest, others)) = view.frozen().split_last() else { return Ok(false) };
+        if !self.can_fold(&view) {
+            return Ok(false);
+        }
         let gain = match others {
             [] if open == 0 && view.is_mergeable() => {
                 let RunRecord { bytes, records, tombstones, .. } = oldest.record;
@@ -451,15 +457,18 @@ impl Shared {
     /// compactor would leave: there is none then, or it does not keep up. An error is only counted,
     /// since the commit has succeeded.
     pub(crate) fn maintain(&self, put_bytes: u64) {
-        let version = self.newest().version;
-        if self.lanes.quiet_version.load(Ordering::Relaxed) == version {
+        let view = self.newest();
+        let version = view.version;
+        if self.lanes.quiet_version.load(Ordering::Relaxed) == version || !self.can_fold(&view) {
             return;
         }
         let credit = i64::try_from(put_bytes.saturating_mul(CREDIT)).unwrap_or(i64::MAX);
         let most = i64::try_from(self.options.step_bytes).unwrap_or(i64::MAX).saturating_mul(4);
         let credit = self.lanes.credit.load(Ordering::Relaxed).saturating_add(credit).min(most);
         self.lanes.credit.store(credit, Ordering::Relaxed);
-        if self.help(version).is_err() {
+        // So is a panic of a merge operator.
+        let helped = std::panic::catch_unwind(AssertUnwindSafe(|| self.help(version)));
+        if !matches!(helped, Ok(Ok(()))) {
             self.counts.failures.fetch_add(1, Ordering::Relaxed);
         }
     }

@@ -33,7 +33,8 @@ fn open(env: &Env, step_bytes: usize) -> Table {
         ..LsmOptions::default()
     };
     let lsm = Lsm::with_options(env, options).unwrap();
-    lsm.table(&LsmDef::new("t")).unwrap()
+    let def = LsmDef::new("t").merged_by("sum", |a: u64, b, sum| sum.set(a.wrapping_add(b)));
+    lsm.table(&def).unwrap()
 }
 
 fn step(table: &Table, lane: Lane) -> Step {
@@ -66,15 +67,20 @@ impl World {
         world
     }
 
-    /// A run of some of the keys, and of tombstones.
+    /// A run of some of the keys, some of them merged onto what is there, and of tombstones.
     fn commit(&mut self, keys: Range<u64>, deleted: Range<u64>) {
-        let value = self.model.values().max().map_or(0, |value| value + 1);
+        let value = self.model.values().max().map_or(1, |value| value + 1);
         let keys = keys.filter(|key| !(key + value).is_multiple_of(3));
         self.env
             .update(|txn| {
                 for key in keys {
-                    self.table.put(txn, key, value)?;
-                    self.model.insert(key, value);
+                    if (key + value).is_multiple_of(4) {
+                        self.table.merge(txn, key, value)?;
+                        *self.model.entry(key).or_default() += value;
+                    } else {
+                        self.table.put(txn, key, value)?;
+                        self.model.insert(key, value);
+                    }
                 }
                 for key in deleted {
                     self.table.delete(txn, key)?;

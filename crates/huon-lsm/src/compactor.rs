@@ -11,6 +11,7 @@ use huon::{Durability, Error, Result};
 use crate::compact::{Step, Wanted};
 use crate::lsm::Lsm;
 use crate::manifest::Shared;
+use crate::operator::no_operator;
 use crate::policy::Lane;
 
 /// Between two looks for something to merge the threads sleep so long after a commit, and longer
@@ -55,7 +56,9 @@ impl Compactor {
         Compactor { lsm, table: None }
     }
 
-    /// The same for one table only.
+    /// The same for one table only. If that has a merge operator that no definition has given to
+    /// this [`Lsm`], its methods fail with [`Error::Invalid`]; a compactor of all tables leaves
+    /// the runs of such a table as they are.
     pub fn for_table(mut self, name: impl AsRef<[u8]>) -> Compactor {
         self.table = Some(name.as_ref().to_vec());
         self
@@ -160,9 +163,18 @@ impl Compactor {
     }
 
     fn tables(&self) -> Result<Vec<Arc<Shared>>> {
-        let mut names = self.lsm.table_names(&self.lsm.env().read()?)?;
+        let txn = self.lsm.env().read()?;
+        let mut names = self.lsm.table_names(&txn)?;
         names.retain(|name| self.table.as_ref().is_none_or(|table| table == name));
-        names.iter().map(|name| self.lsm.any_shared(name)).collect()
+        let tables = names.iter().map(|name| self.lsm.any_shared(name));
+        let tables = tables.collect::<Result<Vec<Arc<Shared>>>>()?;
+        // Of all tables those are merged that can be; one that is named is.
+        for shared in tables.iter().filter(|_| self.table.is_some()) {
+            if !shared.can_fold(&*shared.view(&txn)?) {
+                return Err(no_operator());
+            }
+        }
+        Ok(tables)
     }
 
     fn step(&self, shared: &Shared, lane: Lane, wanted: Wanted) -> Result<Step> {

@@ -6,7 +6,6 @@ use std::sync::Arc;
 
 use huon::{AnyTxn, Codec, KeyCodec, Result, Scratch, Txn};
 
-use crate::format::untag;
 use crate::manifest::Shared;
 use crate::merge::{Bounds, Record};
 use crate::range::merge;
@@ -176,7 +175,7 @@ impl<K: KeyCodec, V: Codec> LsmCursor<K, V> {
         let Some(bounds) = self.gap.ahead(back) else { return Ok(None) };
         let mut merge = merge(&self.shared, txn, bounds, back)?;
         while let Some((key, tagged)) = merge.next()? {
-            if let Some(value) = untag(tagged)? {
+            if let Some(value) = merge.value(tagged)? {
                 return Ok(Some((key, value)));
             }
         }

@@ -4,7 +4,9 @@ use std::borrow::Cow;
 use std::fmt;
 use std::marker::PhantomData;
 
-use huon::{Codec, KeyCodec, Order};
+use huon::{Codec, KeyCodec, Order, Result};
+
+use crate::operator::{Combined, Operator};
 
 /// The name of an LSM table, and the types of its keys and values: as [`huon::TableDef`] is for
 /// ordinary tables. The names of the types are stored with the table, and it opens as no other;
@@ -30,6 +32,7 @@ use huon::{Codec, KeyCodec, Order};
 #[must_use = "a definition opens nothing until it is passed to `Lsm::table`"]
 pub struct LsmDef<K, V> {
     name: Cow<'static, [u8]>,
+    operator: Option<Operator>,
     types: PhantomData<fn(K) -> V>,
 }
 
@@ -45,13 +48,66 @@ impl<K: KeyCodec, V: Codec> LsmDef<K, V> {
     /// The LSM table called `name`.
     pub const fn new(name: &'static str) -> LsmDef<K, V> {
         const { assert!(Self::KEYS_ARE_BYTES, "keys of LSM tables are in the order of bytes") };
-        LsmDef { name: Cow::Borrowed(name.as_bytes()), types: PhantomData }
+        LsmDef { name: Cow::Borrowed(name.as_bytes()), operator: None, types: PhantomData }
     }
 
     /// The same, with a name made at run time; any bytes but none at all.
     pub fn named(name: impl AsRef<[u8]>) -> LsmDef<K, V> {
         const { assert!(Self::KEYS_ARE_BYTES, "keys of LSM tables are in the order of bytes") };
-        LsmDef { name: Cow::Owned(name.as_ref().to_vec()), types: PhantomData }
+        let name = Cow::Owned(name.as_ref().to_vec());
+        LsmDef { name, operator: None, types: PhantomData }
+    }
+
+    /// With a merge operator, for [`LsmTable::merge`](crate::LsmTable::merge): `combine` is given
+    /// the older and the newer of two values, and sets the one that they come to.
+    ///
+    /// It must be associative, since it is used as soon as two values meet, in any grouping; never
+    /// in another order. It must be a pure function, the same in every process that gives this
+    /// name: two functions of one name count as one. The name is stored with the table when that is
+    /// made, and the table is then opened by definitions that name it and by tools: those whose
+    /// values are [`huon::Bytes`], without an operator. They can do everything but what needs the
+    /// function. That is an error then, and a compactor without it leaves the runs of such a table
+    /// as they are.
+    ///
+    /// ```
+    /// use huon::{Bytes, Env, Str, U64};
+    /// use huon_lsm::{Lsm, LsmDef};
+    /// # let env = Env::in_memory()?;
+    /// const HITS: LsmDef<Str, U64> = LsmDef::new("hits");
+    /// let lsm = Lsm::open(&env)?;
+    /// let hits = lsm.table(&HITS.merged_by("sum", |a, b, sum| sum.set(a.saturating_add(b))))?;
+    /// // The last 22 bytes of a log.
+    /// let tails = LsmDef::<Str, Bytes>::new("tails").merged_by("tail", |log, more, tail| {
+    ///     let log = [log, more].concat();
+    ///     tail.set(&log[log.len().saturating_sub(22)..])
+    /// });
+    /// let tails = lsm.table(&tails)?;
+    /// for round in 0..3 {
+    ///     env.update(|txn| {
+    ///         hits.merge(txn, "index", 7)?;
+    ///         tails.merge(txn, "index", format!("{round}: 7 hits; ").as_bytes())
+    ///     })?;
+    /// }
+    /// let txn = env.read()?;
+    /// assert_eq!(hits.get(&txn, "index")?, Some(21));
+    /// assert_eq!(tails.get(&txn, "index")?, Some(&b"1: 7 hits; 2: 7 hits; "[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// An error of `combine` is one of the call that needs the value: a read, the commit, or the
+    /// step of a merge. A panic goes on to that call's caller. Nothing is changed then, and what
+    /// was merged stays as it was; where it comes of the merges after a commit, it is counted
+    /// ([`LsmStat::failures`](crate::LsmStat::failures)), as the commit has succeeded.
+    pub fn merged_by<F>(mut self, name: &str, combine: F) -> LsmDef<K, V>
+    where
+        F: Fn(V::Out<'_>, V::Out<'_>, &mut Combined<V>) -> Result<()> + Send + Sync + 'static,
+    {
+        self.operator = Some(Operator::new::<V, F>(name, combine));
+        self
+    }
+
+    pub(crate) fn operator(&self) -> Option<&Operator> {
+        self.operator.as_ref()
     }
 
     /// The table's name.

@@ -5,6 +5,7 @@
 //! the oldest run, so that input in order is written once.
 //!
 //! L4. A tombstone is dropped only into a run below which there is none.
+//! L9. Where two records of a key become one, an operand is folded onto the older one.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -14,12 +15,14 @@ use huon::{RawTable, Result, WriteTxn};
 use crate::batch::{Batch, Sorted};
 use crate::filter;
 use crate::format::{
-    Bounds, Claim, DeleteRecord, Header, RunRecord, State, key, kind, manifest_def, run_def, tag,
+    Bounds, Claim, DeleteRecord, Header, RunRecord, State, key, kind, manifest_def, run_def,
 };
 use crate::manifest::{Claims, Filter, RangeDelete, Run, Shared, View};
 use crate::merge::Merge;
+use crate::operator::{Kept, no_operator};
 use crate::planted::{self, Bug};
 use crate::policy::Lane;
+use crate::record::{is_operand, settled, tag};
 
 /// Bytes that a page needs for a record beside its key and its value, about.
 pub(crate) const RECORD_BYTES: u64 = 12;
@@ -49,11 +52,12 @@ impl<'e> Edit<'e> {
         let mut edit = Edit { shared, txn, view, claims: None };
         if edit.view.header.is_none() {
             edit.txn.create_table(&manifest_def(&shared.name))?;
-            edit.manifest_put(&[kind::HEADER], &shared.header.encode())?;
+            let header = shared.new_header();
+            edit.manifest_put(&[kind::HEADER], &header.encode())?;
             let first = edit.txn.id() << VERSION_SHIFT;
             shared.manifest.take_sequence(edit.txn, first)?;
             edit.view.version = first;
-            edit.view.header = Some(Arc::new(shared.header.clone()));
+            edit.view.header = Some(Arc::new(header));
         }
         Ok(edit)
     }
@@ -71,6 +75,12 @@ impl<'e> Edit<'e> {
         let id = self.shared.manifest.take_sequence(self.txn, 1)?;
         self.view.version = id + 1;
         Ok(id)
+    }
+
+    /// Counts what a commit or a merge has written.
+    pub(crate) fn count(&mut self, put: u64, merged: u64) -> Result<()> {
+        let written = self.shared.written(self.txn)?.and(put, merged);
+        self.manifest_put(&[kind::WRITTEN], &written.encode())
     }
 
     fn claims(&mut self) -> Result<&Claims> {
@@ -140,15 +150,19 @@ impl<'e> Edit<'e> {
             let has_room = Edit::put_small(self.shared, self.txn, &self.view, sorted)?;
             return if has_room { Ok(()) } else { self.freeze() };
         }
-        let Some(open) = self.view.open_run().cloned() else { return self.add_sorted(&[sorted]) };
-        if open.table.len(self.txn)? >= sorted.len() as u64 {
-            self.freeze()?;
-            return self.add_sorted(&[sorted]);
-        }
-        // Else runs of a few records would come of batches of mixed sizes.
-        let older = self.records_of(&open)?;
-        self.drop_run(0)?;
-        self.add_sorted(&[sorted, older.sorted()])
+        let written = match self.view.open_run().cloned() {
+            // Else runs of a few records would come of batches of mixed sizes.
+            Some(open) if open.table.len(self.txn)? < sorted.len() as u64 => {
+                let (before, older) = (open.table.sequence(self.txn)?, self.records_of(&open)?);
+                self.drop_run(0)?;
+                before + self.add_sorted(&[sorted, older.sorted()?])?
+            }
+            _ => {
+                self.freeze()?;
+                self.add_sorted(&[sorted])?
+            }
+        };
+        self.count(written, 0)
     }
 
     /// Puts a small batch into the open run; whether that has room for more. The view stays as it
@@ -160,14 +174,22 @@ impl<'e> Edit<'e> {
         sorted: Sorted<'_>,
     ) -> Result<bool> {
         let Some(run) = view.open_run() else { return Ok(false) };
-        // L4: if nothing lies below, nothing is to be hidden.
         let is_oldest = view.runs.len() == 1;
         let mut bytes = 0;
         for (key, tagged) in sorted.iter() {
-            if is_oldest && tagged == [tag::DELETE] {
-                run.table.remove(txn, key)?;
+            let folded;
+            let tagged = if is_operand(tagged) {
+                let operator = sorted.operator().ok_or_else(no_operator)?;
+                let older = run.table.get(txn, key)?;
+                // L9.
+                folded = older.map_or(Ok(tagged.to_vec()), |it| operator.fold(it, tagged))?;
+                &folded
             } else {
-                run.table.put(txn, key, tagged)?;
+                tagged
+            };
+            match settled(tagged, is_oldest).as_deref() {
+                Some(tagged) => drop(run.table.put(txn, key, tagged)?),
+                None => drop(run.table.remove(txn, key)?),
             }
             bytes += record_bytes(key, tagged);
         }
@@ -195,23 +217,25 @@ impl<'e> Edit<'e> {
         Ok(batch)
     }
 
-    /// Adds batches, the newest first, as a run of their own, or to the oldest run.
-    fn add_sorted(&mut self, batches: &[Sorted<'_>]) -> Result<()> {
+    /// Adds batches, the newest first, as a run of their own, or to the oldest run; the bytes that
+    /// this has written.
+    fn add_sorted(&mut self, batches: &[Sorted<'_>]) -> Result<u64> {
         let records: usize = batches.iter().map(|batch| batch.len()).sum();
         let ends = batches.iter().filter_map(Sorted::ends);
         let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
-            return Ok(());
+            return Ok(0);
         };
         if self.can_append(0, low, high)? {
             return self.append(batches);
         }
-        let drops_tombstones = self.view.runs.is_empty();
+        let is_oldest = self.view.runs.is_empty();
         self.add_whole(|edit, slot_table| {
             let mut content = Content::new(edit.filter_maker(records as u64)?);
-            let mut merge = Merge::of_batches(batches)?;
+            let kept = Kept::default();
+            let mut merge = Merge::of_batches(batches, &kept)?;
             slot_table.bulk_load(edit.txn, |append| {
                 while let Some((key, tagged)) = merge.next()? {
-                    if !(drops_tombstones && tagged == [tag::DELETE]) {
+                    if let Some(tagged) = settled(tagged, is_oldest).as_deref() {
                         content.note(key, tagged);
                         append(key, tagged)?;
                     }
@@ -222,21 +246,22 @@ impl<'e> Edit<'e> {
         })
     }
 
-    /// Adds a run that `fill` fills a new table with, if it does.
+    /// Adds a run that `fill` fills a new table with, if it does; the bytes that it holds.
     pub(crate) fn add_whole(
         &mut self,
         fill: impl FnOnce(&mut Edit<'e>, RawTable) -> Result<Content>,
-    ) -> Result<()> {
+    ) -> Result<u64> {
         self.freeze()?;
         let (slot, table) = self.make_table()?;
         let content = fill(self, table)?;
         if content.records == 0 {
-            return table.drop_table(self.txn).map(drop);
+            table.drop_table(self.txn)?;
+            return Ok(0);
         }
-        let id = self.take_id()?;
+        let (id, bytes) = (self.take_id()?, content.bytes);
         let run = self.store_run(id, id, slot, content, 0)?;
         self.view.runs.insert(0, run);
-        Ok(())
+        Ok(bytes)
     }
 
     /// Stores the record of a run that is whole.
@@ -285,21 +310,22 @@ impl<'e> Edit<'e> {
     }
 
     /// Appends batches, the newest first, to the oldest run. It is another run then (L1), of the
-    /// same number. Nothing lies below it, so tombstones go (L4).
-    fn append(&mut self, batches: &[Sorted<'_>]) -> Result<()> {
-        let Some(oldest) = self.view.runs.last().cloned() else { return Ok(()) };
-        let mut record = oldest.record.clone();
-        let mut merge = Merge::of_batches(batches)?;
+    /// same number. Nothing lies below, so tombstones go (L4). Returns the bytes that were written.
+    fn append(&mut self, batches: &[Sorted<'_>]) -> Result<u64> {
+        let Some(oldest) = self.view.runs.last().cloned() else { return Ok(0) };
+        let (mut record, kept) = (oldest.record.clone(), Kept::default());
+        let mut merge = Merge::of_batches(batches, &kept)?;
         let mut high: Option<&[u8]> = None;
         while let Some((key, tagged)) = merge.next()? {
-            if tagged != [tag::DELETE] {
+            if let Some(tagged) = settled(tagged, true).as_deref() {
                 oldest.table.append(self.txn, key, tagged)?;
                 record.records += 1;
                 record.bytes += record_bytes(key, tagged);
                 high = Some(key);
             }
         }
-        let Some(high) = high else { return Ok(()) };
+        let Some(high) = high else { return Ok(0) };
+        let bytes = record.bytes - oldest.record.bytes;
         record.id = self.take_id()?;
         if record.filtered_to.is_empty() {
             record.filtered_to = record.bounds.high.clone();
@@ -310,19 +336,20 @@ impl<'e> Edit<'e> {
         let run = Run { number: oldest.number, record, filter, table: oldest.table };
         self.view.runs.pop();
         self.view.runs.push(Arc::new(run));
-        Ok(())
+        Ok(bytes)
     }
 
     /// Makes the open run, if there is one, a run that never changes again.
     pub(crate) fn freeze(&mut self) -> Result<()> {
         let Some(run) = self.view.open_run().cloned() else { return Ok(()) };
+        self.count(run.table.sequence(self.txn)?, 0)?;
         let ends = (run.table.first(self.txn)?, run.table.last(self.txn)?);
         let (Some((low, _)), Some((high, _))) = ends else { return self.drop_run(0) };
         let (low, high) = (low.to_vec(), high.to_vec());
         if self.can_append(1, &low, &high)? {
             let records = self.records_of(&run)?;
             self.drop_run(0)?;
-            return self.append(&[records.sorted()]);
+            return self.append(&[records.sorted()?]).map(drop);
         }
         let mut content = Content::new(self.filter_maker(run.table.len(self.txn)?)?);
         for record in run.table.iter(self.txn)? {

@@ -9,17 +9,18 @@
 //! | `01`, number of the run | its filter: see [`crate::filter`] |
 //! | `02`, lane | [`Claim`]: a merge that has begun |
 //! | `03`, number | [`DeleteRecord`]: a range of keys was deleted |
+//! | `FE` | [`Written`] |
 //! | `FF` | [`Header`] |
 //!
-//! Runs are the tables `\0lsm/T/r/NNN`. Their values end with a tag, so that a value keeps its
-//! alignment and is returned without a copy.
-
-use std::time::SystemTime;
+//! Runs are the tables `\0lsm/T/r/NNN`; [`crate::record`] has their values.
 
 use huon::{Bytes, Error, Result, TableDef};
 
 /// The format of manifest and runs.
-pub(crate) const VERSION: u16 = 1;
+const VERSION: u16 = 1;
+
+/// The same with a merge operator, whose operands programs of version 1 would not understand.
+const VERSION_MERGED: u16 = 2;
 
 /// All counts are below it.
 const COUNT_MAX: u64 = 1 << 48;
@@ -27,22 +28,13 @@ const COUNT_MAX: u64 = 1 << 48;
 /// Bounds of runs are cut to so many bytes.
 const BOUND_BYTES: usize = 64;
 
-/// The last byte of a value in a run.
-pub(crate) mod tag {
-    /// The value was put.
-    pub(crate) const PUT: u8 = 0;
-    /// The key was deleted.
-    pub(crate) const DELETE: u8 = 1;
-    /// The value was put, and counts until a time: milliseconds since 1970 in the 8 bytes before.
-    pub(crate) const PUT_UNTIL: u8 = 3;
-}
-
 /// Records of the manifest, by the first byte of the key.
 pub(crate) mod kind {
     pub(crate) const RUN: u8 = 0;
     pub(crate) const FILTER: u8 = 1;
     pub(crate) const CLAIM: u8 = 2;
     pub(crate) const DELETE: u8 = 3;
+    pub(crate) const WRITTEN: u8 = 0xFE;
     pub(crate) const HEADER: u8 = 0xFF;
 }
 
@@ -82,46 +74,6 @@ pub(crate) fn number_of(key: &[u8]) -> Result<u64> {
 #[cold]
 pub(crate) fn damaged(what: &'static str) -> Error {
     Error::Decode(format!("an LSM table is damaged: {what}").into())
-}
-
-/// The value that was put; `None`: the key was deleted.
-#[inline]
-pub(crate) fn untag(value: &[u8]) -> Result<Option<&[u8]>> {
-    match value.split_last() {
-        Some((&tag::PUT, value)) => Ok(Some(value)),
-        Some((&tag::DELETE, [])) => Ok(None),
-        Some((&tag::PUT_UNTIL, value)) => untag_until(value),
-        _ => Err(damaged("a value without a tag")),
-    }
-}
-
-/// The value, if its time is not over.
-#[cold]
-fn untag_until(value: &[u8]) -> Result<Option<&[u8]>> {
-    let Some((value, until)) = value.split_last_chunk() else {
-        return Err(damaged("a value without the end of its time"));
-    };
-    Ok((now_ms() < u64::from_le_bytes(*until)).then_some(value))
-}
-
-/// Whether merges make a tombstone of the value: the key was deleted, or its time is over.
-#[inline]
-pub(crate) fn is_dead(tagged: &[u8]) -> bool {
-    match tagged.last() {
-        Some(&tag::DELETE) => true,
-        Some(&tag::PUT_UNTIL) => matches!(untag(tagged), Ok(None)),
-        _ => false,
-    }
-}
-
-/// Milliseconds since 1970.
-pub(crate) fn now_ms() -> u64 {
-    ms_of(SystemTime::now())
-}
-
-pub(crate) fn ms_of(time: SystemTime) -> u64 {
-    let since = time.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
-    u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// Reading fixed fields one after the other.
@@ -187,25 +139,34 @@ pub(crate) struct Header {
     pub(crate) open_bytes: u32,
     /// Names of the types of keys and values.
     pub(crate) types: (String, String),
+    /// Name of the merge operator; empty: there is none.
+    pub(crate) operator: String,
 }
 
 impl Header {
     pub(crate) fn encode(&self) -> Vec<u8> {
-        let mut bytes = VERSION.to_le_bytes().to_vec();
+        let is_merged = !self.operator.is_empty();
+        let version = if is_merged { VERSION_MERGED } else { VERSION };
+        let mut bytes = version.to_le_bytes().to_vec();
         bytes.extend(self.fan.to_le_bytes());
         bytes.extend(self.filter_bits.to_le_bytes());
         bytes.extend(self.small.to_le_bytes());
         bytes.extend(self.open_bytes.to_le_bytes());
         add_bytes(&mut bytes, self.types.0.as_bytes());
         add_bytes(&mut bytes, self.types.1.as_bytes());
+        if is_merged {
+            add_bytes(&mut bytes, self.operator.as_bytes());
+        }
         bytes
     }
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Header> {
         let mut fields = Fields(bytes);
-        if fields.u16()? != VERSION {
-            return Err(Error::Version("the LSM table is of another version".into()));
-        }
+        let is_merged = match fields.u16()? {
+            VERSION => false,
+            VERSION_MERGED => true,
+            _ => return Err(Error::Version("the LSM table is of another version".into())),
+        };
         let name = |bytes: &[u8]| {
             String::from_utf8(bytes.to_vec()).map_err(|_| damaged("the name of a type"))
         };
@@ -215,9 +176,11 @@ impl Header {
             small: fields.u32()?,
             open_bytes: fields.u32()?,
             types: (name(fields.bytes()?)?, name(fields.bytes()?)?),
+            operator: if is_merged { name(fields.bytes()?)? } else { String::new() },
         };
         fields.end()?;
-        let is_sound = header.fan >= 2 && header.filter_bits <= 64;
+        let is_sound =
+            header.fan >= 2 && header.filter_bits <= 64 && is_merged != header.operator.is_empty();
         if is_sound { Ok(header) } else { Err(damaged("options that no version writes")) }
     }
 }
@@ -443,6 +406,35 @@ impl Claim {
     }
 }
 
+/// What commits and merges have written since the table was made, in bytes of records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Written {
+    pub(crate) put: u64,
+    pub(crate) merged: u64,
+}
+
+impl Written {
+    /// With more of both. At the highest count they stay.
+    pub(crate) fn and(self, put: u64, merged: u64) -> Written {
+        let sum = |a: u64, b: u64| a.saturating_add(b).min(COUNT_MAX - 1);
+        Written { put: sum(self.put, put), merged: sum(self.merged, merged) }
+    }
+
+    pub(crate) fn encode(self) -> [u8; 16] {
+        let mut bytes = [0; 16];
+        bytes[..8].copy_from_slice(&self.put.to_le_bytes());
+        bytes[8..].copy_from_slice(&self.merged.to_le_bytes());
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8]) -> Result<Written> {
+        let mut fields = Fields(bytes);
+        let written = Written { put: fields.count()?, merged: fields.count()? };
+        fields.end()?;
+        Ok(written)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -475,16 +467,23 @@ mod tests {
         }
     }
 
-    fn header() -> Header {
+    fn header(operator: &str) -> Header {
         let types = ("str".to_owned(), "u64".to_owned());
-        Header { fan: 8, filter_bits: 12, small: 128, open_bytes: 256 << 10, types }
+        let operator = operator.to_owned();
+        Header { fan: 8, filter_bits: 12, small: 128, open_bytes: 256 << 10, types, operator }
     }
 
     #[test]
     fn records_are_read_as_they_were_written() {
         assert_eq!(RunRecord::decode(&run().encode()).unwrap(), run());
         assert_eq!(Claim::decode(&claim().encode()).unwrap(), claim());
-        assert_eq!(Header::decode(&header().encode()).unwrap(), header());
+        for operator in ["", "sum"] {
+            assert_eq!(Header::decode(&header(operator).encode()).unwrap(), header(operator));
+        }
+        let written = Written { put: 7, merged: 1 << 40 };
+        assert_eq!(Written::decode(&written.encode()).unwrap(), written);
+        let most = written.and(u64::MAX, 1);
+        assert_eq!(Written::decode(&most.encode()).unwrap(), most);
         for to in [None, Some(b"z".to_vec()), Some(Vec::new())] {
             let delete = DeleteRecord { from: b"a".to_vec(), to };
             assert_eq!(DeleteRecord::decode(&delete.encode()).unwrap(), delete);
@@ -511,18 +510,12 @@ mod tests {
         }
         try_all(&run().encode(), RunRecord::decode);
         try_all(&claim().encode(), Claim::decode);
-        try_all(&header().encode(), Header::decode);
+        try_all(&header("").encode(), Header::decode);
+        try_all(&header("sum").encode(), Header::decode);
+        try_all(&Written { put: 1, merged: 2 }.encode(), Written::decode);
         let delete = DeleteRecord { from: b"a".to_vec(), to: Some(b"b".to_vec()) };
         try_all(&delete.encode(), DeleteRecord::decode);
         assert!(number_of(b"").is_err() && number_of(&[0; 8]).is_err());
-        assert!(untag(b"").is_err() && untag(b"\x02").is_err() && untag(b"a\x01").is_err());
-        assert!(untag(b"1234567\x03").is_err());
-        let until = |ms: u64| [b"ab", &ms.to_le_bytes()[..], &[tag::PUT_UNTIL]].concat();
-        assert_eq!(untag(&until(u64::MAX)).unwrap(), Some(&b"ab"[..]));
-        assert_eq!(untag(&until(now_ms() - 1)).unwrap(), None);
-        assert!(is_dead(&until(0)) && !is_dead(&until(u64::MAX)) && is_dead(b"\x01"));
-        assert_eq!(untag(b"ab\0").unwrap(), Some(&b"ab"[..]));
-        assert_eq!(untag(b"\x01").unwrap(), None);
     }
 
     #[test]

@@ -11,6 +11,9 @@
 //!   [`LsmTable`] is the handle that reads and changes it, given a transaction of Huon's.
 //! - [`LsmTable::put`] and [`LsmTable::delete`] are blind: they look for nothing.
 //!   [`LsmTable::put_if_absent`], [`LsmTable::replace`] and [`LsmTable::take`] do a get first.
+//! - [`LsmTable::merge`] is blind, too: a function that the definition names, a *merge operator*,
+//!   makes one value of what is there and of what is merged onto it, when it is read, or a
+//!   merge of runs comes by. So counters, sets and the like need no get before each put.
 //! - [`LsmRange`] iterates from both ends, [`LsmCursor`] lives beside writes.
 //! - [`WriteBatch`] is collected and sorted before the writer lock is taken; [`Lsm::write`] joins
 //!   the batches of threads that wait into one commit.
@@ -50,7 +53,7 @@
 //! lookups of absent keys faster. It finds a key that is there a little slower, and ranges much
 //! slower as long as there are several runs. It cannot say how many records it has without reading
 //! them all, nor whether a key was there before a put. Ordinary tables are better for few puts, for
-//! puts in order, for ranges, for counters that are read before they are written, and for values of
+//! puts in order, for ranges, for counters whose new value is wanted at once, and for values of
 //! many kilobytes, which merges copy.
 //!
 //! # Invariants
@@ -68,6 +71,10 @@
 //! - L7. A view is used only with a transaction of its own version.
 //! - L8. The output of a merge that is under way is named by its claim only, and no reader looks at
 //!   it.
+//! - L9. An operand hides nothing. What a key has is its newest record that is no operand, and onto
+//!   it all operands above, from the oldest to the newest. Wherever two records of a key become
+//!   one, an operand is so folded onto the older one; it becomes a value only onto one, onto a
+//!   tombstone, or where nothing older is left.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]
@@ -84,15 +91,18 @@ mod def;
 mod edit;
 mod filter;
 mod format;
+mod index;
 mod lsm;
 mod manifest;
 mod merge;
+mod operator;
 mod options;
 mod pending;
 mod planted;
 mod policy;
 mod range;
 mod read;
+mod record;
 mod scan;
 mod stat;
 mod table;
@@ -103,6 +113,7 @@ pub use compactor::{Compactor, CompactorThread};
 pub use cursor::LsmCursor;
 pub use def::LsmDef;
 pub use lsm::{Lsm, WriteBatch};
+pub use operator::Combined;
 pub use options::LsmOptions;
 pub use range::LsmRange;
 pub use stat::{ClassStat, LsmStat};

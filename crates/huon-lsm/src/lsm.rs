@@ -11,10 +11,12 @@ use crate::batch::Batch;
 use crate::combine::Queue;
 use crate::compactor::Compactor;
 use crate::def::LsmDef;
-use crate::format::{DeleteRecord, ms_of, name_of_manifest};
+use crate::format::{DeleteRecord, name_of_manifest};
 use crate::manifest::{Shared, locked};
+use crate::operator::no_operator;
 use crate::options::LsmOptions;
 use crate::range::in_range;
+use crate::record::ms_of;
 use crate::table::{LsmTable, RawLsmTable};
 use crate::verbs::{check_key, encode_into, range_of};
 
@@ -79,12 +81,16 @@ impl Lsm {
     /// Keep the handle.
     ///
     /// # Errors
-    /// [`Error::Decode`] if the table exists and its types are others; [`Error::Invalid`] if it has
-    /// no name; [`Error::Corrupt`].
+    /// [`Error::Decode`] if the table exists and its types are others, or its merge operator;
+    /// [`Error::Invalid`] if it has no name; [`Error::Corrupt`].
     pub fn table<K: KeyCodec, V: Codec>(&self, def: &LsmDef<K, V>) -> Result<LsmTable<K, V>> {
         let shared = self.shared(def.name(), K::NAME, V::NAME)?;
-        shared.view(&self.0.env.read()?)?;
-        Ok(LsmTable::of(shared))
+        let opened = self.0.env.read().and_then(|txn| shared.open(&txn, def.operator()));
+        if opened.is_err() {
+            // No compactor takes it for one that it can use.
+            locked(&self.0.tables).remove(&(def.name().to_vec(), K::NAME, V::NAME));
+        }
+        opened.map(|()| LsmTable::of(shared))
     }
 
     /// The handle of a table whatever its types are, for tools.
@@ -249,6 +255,21 @@ impl WriteBatch {
         let put =
             |batch: &mut Batch, key: &[u8], value: &[u8]| batch.put_until(key, value, ms_of(until));
         encode_into::<K, V>(table.shared(), self.of(table.shared()), key, value, put)
+    }
+
+    /// Merges `operand` onto the value of `key`.
+    ///
+    /// # Errors
+    /// As [`LsmTable::merge`]; nothing was added then.
+    pub fn merge<K: KeyCodec, V: Codec>(
+        &mut self,
+        table: &LsmTable<K, V>,
+        key: K::In<'_>,
+        operand: V::In<'_>,
+    ) -> Result<()> {
+        let operator = table.shared().operator().ok_or_else(no_operator)?;
+        let merge = |batch: &mut Batch, key: &[u8], value: &[u8]| batch.merge(operator, key, value);
+        encode_into::<K, V>(table.shared(), self.of(table.shared()), key, operand, merge)
     }
 
     /// Deletes `key`.

@@ -16,13 +16,15 @@ use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
-use huon::{Env, Error, RawTable, ReadTxn, Result, Txn};
+use huon::{AnyTxn, Env, Error, RawTable, ReadTxn, Result, Txn};
 
 use crate::compact::Lanes;
 use crate::filter;
 use crate::format::{
-    self, Claim, DeleteRecord, Header, RunRecord, State, damaged, key, kind, manifest_def, run_def,
+    self, Claim, DeleteRecord, Header, RunRecord, State, Written, damaged, key, kind, manifest_def,
+    run_def,
 };
+use crate::operator::{Folder, Operator};
 use crate::options::LsmOptions;
 use crate::planted::{self, Bug};
 use crate::policy::{Lane, Policy, RunSize};
@@ -226,6 +228,8 @@ pub(crate) struct Shared {
     /// These are one for all handles of the table that an `Lsm` has given out.
     pub(crate) lanes: Arc<Lanes>,
     pub(crate) counts: Arc<Counts>,
+    /// Once a definition has named it.
+    operator: Arc<OnceLock<Operator>>,
 }
 
 impl Shared {
@@ -251,7 +255,48 @@ impl Shared {
             newest: Mutex::default(),
             lanes: other.map(|other| other.lanes.clone()).unwrap_or_default(),
             counts: other.map(|other| other.counts.clone()).unwrap_or_default(),
+            operator: other.map(|other| other.operator.clone()).unwrap_or_default(),
         })
+    }
+
+    pub(crate) fn operator(&self) -> Option<&Operator> {
+        self.operator.get()
+    }
+
+    /// Reads the table's manifest, if it exists; then it is what the definition says. With an
+    /// operator: values are merged by it from now on.
+    pub(crate) fn open(&self, txn: &ReadTxn, operator: Option<&Operator>) -> Result<()> {
+        if let Some(operator) = operator {
+            if operator.name().is_empty() {
+                return Err(Error::Invalid("a merge operator has a name"));
+            }
+            let stored = self.manifest.get(txn, &[kind::HEADER])?.map(Header::decode);
+            let stored = stored.transpose()?.map(|header| header.operator);
+            let known = self.operator().map(|known| known.name().to_owned());
+            if let Some(other) = stored.into_iter().chain(known).find(|it| it != operator.name()) {
+                return Err(merged_otherwise(&other, operator.name()));
+            }
+            self.operator.get_or_init(|| operator.clone());
+        }
+        self.view(txn).map(drop)
+    }
+
+    /// What folds the records that a transaction sees.
+    #[inline]
+    pub(crate) fn folder<'t>(&self, txn: AnyTxn<'t>) -> Result<Folder<'t>> {
+        Folder::in_txn(self.operator(), txn)
+    }
+
+    /// Whether a process that has this operator, or none, can merge the table's runs.
+    pub(crate) fn can_fold(&self, view: &View) -> bool {
+        let is_merged = view.header.as_ref().is_some_and(|header| !header.operator.is_empty());
+        !is_merged || self.operator().is_some()
+    }
+
+    /// The header of a table that is made.
+    pub(crate) fn new_header(&self) -> Header {
+        let operator = self.operator().map_or(String::new(), |operator| operator.name().to_owned());
+        Header { operator, ..self.header.clone() }
     }
 
     pub(crate) fn policy(&self, view: &View) -> Policy {
@@ -296,7 +341,7 @@ impl Shared {
         let mut view = View { version, ..View::default() };
         if let Some(bytes) = manifest.get(txn, &[kind::HEADER])? {
             let header = Header::decode(bytes)?;
-            self.check_types(&header)?;
+            self.check_header(&header)?;
             view.header = Some(Arc::new(header));
         }
         let (runs, filters) = (key(kind::RUN, 0), key(kind::FILTER, 0));
@@ -351,17 +396,23 @@ impl Shared {
         }
     }
 
-    fn check_types(&self, stored: &Header) -> Result<()> {
+    /// Whether the table is what the definition says.
+    fn check_header(&self, stored: &Header) -> Result<()> {
         let wanted = &self.header.types;
         let fits =
             |stored: &str, wanted: &str| stored == wanted || stored.is_empty() || wanted.is_empty();
-        if fits(&stored.types.0, &wanted.0) && fits(&stored.types.1, &wanted.1) {
-            return Ok(());
+        if !fits(&stored.types.0, &wanted.0) || !fits(&stored.types.1, &wanted.1) {
+            let (key, value) = &stored.types;
+            let text =
+                format!("the LSM table holds <{key}, {value}>, not <{}, {}>", wanted.0, wanted.1);
+            return Err(Error::Decode(text.into()));
         }
-        let (key, value) = &stored.types;
-        let text =
-            format!("the LSM table holds <{key}, {value}>, not <{}, {}>", wanted.0, wanted.1);
-        Err(Error::Decode(text.into()))
+        match self.operator().map(Operator::name) {
+            // What sees bytes may be a tool, and is told where it would have to fold.
+            None if wanted.1.is_empty() => Ok(()),
+            operator if operator.unwrap_or_default() == stored.operator => Ok(()),
+            operator => Err(merged_otherwise(&stored.operator, operator.unwrap_or_default())),
+        }
     }
 
     /// The table of a run.
@@ -375,6 +426,12 @@ impl Shared {
         Ok(table)
     }
 
+    /// What was written since the table was made.
+    pub(crate) fn written(&self, txn: &impl Txn) -> Result<Written> {
+        let bytes = self.manifest.get(txn, &[kind::WRITTEN])?;
+        bytes.map_or(Ok(Written::default()), Written::decode)
+    }
+
     /// The merges that have begun.
     pub(crate) fn claims(&self, txn: &impl Txn) -> Result<Claims> {
         let mut claims = Claims::default();
@@ -384,6 +441,16 @@ impl Shared {
         }
         Ok(claims)
     }
+}
+
+#[cold]
+fn merged_otherwise(stored: &str, wanted: &str) -> Error {
+    let by = |name: &str| match name {
+        "" => "no operator".to_owned(),
+        name => format!("the operator \"{name}\""),
+    };
+    let text = format!("the LSM table is merged by {}, not by {}", by(stored), by(wanted));
+    Error::Decode(text.into())
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

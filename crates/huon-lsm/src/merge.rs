@@ -1,12 +1,14 @@
-//! Merging sorted sources, the newest first among equal keys.
+//! Merging sorted sources, the newest first among equal keys, whose operands are folded (L9).
 
 use std::ops::Bound;
 
 use huon::{AnyTxn, Bytes, LeafIter, Leaves, RawTable, ReadTxn, Result};
 
 use crate::batch::{Sorted, prefix_of};
-use crate::format::{DeleteRecord, tag};
+use crate::format::DeleteRecord;
+use crate::operator::{Chain, Folder, Kept, no_operator};
 use crate::planted::{self, Bug};
+use crate::record::{Says, is_operand, says, tag};
 
 /// A record as a run has it: a key, and a value with its tag.
 pub(crate) type Record<'t> = (&'t [u8], &'t [u8]);
@@ -148,15 +150,21 @@ pub(crate) struct Merge<'t> {
     tree: Vec<u32>,
     back: bool,
     last: Option<(u64, &'t [u8])>,
+    /// `None`: operands stay what they are, and hide what lies below.
+    folder: Option<Folder<'t>>,
 }
 
 impl<'t> Merge<'t> {
     /// The newest source first.
-    pub(crate) fn new(mut sources: Vec<Source<'t>>, back: bool) -> Result<Merge<'t>> {
+    pub(crate) fn new(
+        mut sources: Vec<Source<'t>>,
+        back: bool,
+        folder: Option<Folder<'t>>,
+    ) -> Result<Merge<'t>> {
         sources.iter_mut().try_for_each(|source| source.step(back))?;
         sources.retain(|source| source.current.is_some());
         let count = sources.len();
-        let mut merge = Merge { sources, tree: vec![0; count.max(1)], back, last: None };
+        let mut merge = Merge { sources, tree: vec![0; count.max(1)], back, last: None, folder };
         // Winners of each match, from the bottom up.
         let mut winners: Vec<u32> = vec![0; 2 * count];
         for leaf in 0..count {
@@ -174,9 +182,12 @@ impl<'t> Merge<'t> {
     }
 
     /// All records of batches, the newest batch first.
-    pub(crate) fn of_batches(batches: &[Sorted<'t>]) -> Result<Merge<'t>> {
+    pub(crate) fn of_batches(batches: &[Sorted<'t>], kept: &'t Kept) -> Result<Merge<'t>> {
         let all = (Bound::Unbounded, Bound::Unbounded);
-        Merge::new(batches.iter().map(|batch| Source::batch(*batch, all)).collect(), false)
+        let sources = batches.iter().map(|batch| Source::batch(*batch, all)).collect();
+        // A batch without an operator has no operands that would be folded onto older records.
+        let folder = Folder::new(batches.iter().find_map(Sorted::operator), kept);
+        Merge::new(sources, false, Some(folder))
     }
 
     /// Whether source `a` gives its record before `b`.
@@ -192,35 +203,81 @@ impl<'t> Merge<'t> {
         order.then(a.cmp(&b)).is_lt()
     }
 
-    /// The next record: the newest of its key.
+    /// The next record: the one that counts of its key.
     #[inline]
     pub(crate) fn next(&mut self) -> Result<Option<Record<'t>>> {
-        let count = self.sources.len();
-        if count == 0 {
-            return Ok(None);
+        if self.sources.len() == 1 {
+            return self.next_of_one();
         }
-        loop {
-            let winner = self.tree[0];
-            let source = &mut self.sources[winner as usize];
-            let Some(record) = source.current else { return Ok(None) };
-            let prefix = source.prefix;
-            source.step(self.back)?;
-            if count == 1 {
-                return Ok(Some(record));
-            }
-            let (mut best, mut node) = (winner, (winner as usize + count) / 2);
-            while node > 0 {
-                if self.is_before(self.tree[node], best) {
-                    std::mem::swap(&mut self.tree[node], &mut best);
-                }
-                node /= 2;
-            }
-            self.tree[0] = best;
+        while let Some((prefix, record)) = self.pop()? {
             if self.last.is_some_and(|(last, key)| last == prefix && key == record.0) {
                 continue;
             }
             self.last = Some((prefix, record.0));
+            if is_operand(record.1) {
+                return self.folded(record).map(Some);
+            }
             return Ok(Some(record));
+        }
+        Ok(None)
+    }
+
+    /// The next record, if there is only one source.
+    fn next_of_one(&mut self) -> Result<Option<Record<'t>>> {
+        let source = &mut self.sources[0];
+        let record = source.current;
+        if record.is_some() {
+            source.step(self.back)?;
+        }
+        Ok(record)
+    }
+
+    /// The next record of all.
+    #[inline]
+    fn pop(&mut self) -> Result<Option<(u64, Record<'t>)>> {
+        let (count, winner) = (self.sources.len(), self.tree[0]);
+        let Some(source) = self.sources.get_mut(winner as usize) else { return Ok(None) };
+        let Some(record) = source.current else { return Ok(None) };
+        let prefix = source.prefix;
+        source.step(self.back)?;
+        let (mut best, mut node) = (winner, (winner as usize + count) / 2);
+        while node > 0 {
+            if self.is_before(self.tree[node], best) {
+                std::mem::swap(&mut self.tree[node], &mut best);
+            }
+            node /= 2;
+        }
+        self.tree[0] = best;
+        Ok(Some((prefix, record)))
+    }
+
+    /// What an operand and the older records of its key come to, which are passed.
+    #[cold]
+    fn folded(&mut self, (key, operand): Record<'t>) -> Result<Record<'t>> {
+        let mut chain = Chain::default();
+        let mut is_wanted = chain.add(operand);
+        while is_wanted && self.comes(key) {
+            let Some((_, (_, older))) = self.pop()? else { break };
+            is_wanted = chain.add(older);
+        }
+        let folded = self.folder.as_ref().map(|folder| folder.fold(&chain)).transpose()?;
+        Ok((key, folded.flatten().unwrap_or(operand)))
+    }
+
+    /// Whether the next record of all is one of this key.
+    fn comes(&self, key: &[u8]) -> bool {
+        let next = self.sources.get(self.tree[0] as usize).and_then(|source| source.current);
+        next.is_some_and(|(next, _)| next == key)
+    }
+
+    /// The value of a record that it has given.
+    #[inline]
+    pub(crate) fn value(&self, tagged: &'t [u8]) -> Result<Option<&'t [u8]>> {
+        match (says(tagged)?, &self.folder) {
+            (Says::Nothing, _) => Ok(None),
+            (Says::Value(value), _) => Ok(Some(value)),
+            (_, Some(folder)) => folder.value(tagged),
+            (_, None) => Err(no_operator()),
         }
     }
 }

@@ -98,6 +98,6 @@ impl LsmOptions {
 
     pub(crate) fn header(&self, types: (String, String)) -> Header {
         let LsmOptions { fan, filter_bits, small, open_bytes, .. } = *self;
-        Header { fan, filter_bits, small, open_bytes, types }
+        Header { fan, filter_bits, small, open_bytes, types, operator: String::new() }
     }
 }

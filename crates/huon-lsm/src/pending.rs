@@ -69,7 +69,14 @@ impl Pending {
         shared.manifest.sequence(txn)?;
         let pending = txn.extend(Pending::default);
         match pending.tables.iter().position(|table| table.is_of(shared)) {
-            Some(at) => Ok(at),
+            Some(at) => {
+                // If the table is made, it is with the operator that a handle has.
+                let known = &mut pending.tables[at].shared;
+                if known.operator().is_none() && shared.operator().is_some() {
+                    *known = shared.clone();
+                }
+                Ok(at)
+            }
             None => {
                 let levels = vec![(Mark::default(), Now::default()); pending.depth];
                 let (shared, batch, now) = (shared.clone(), Batch::default(), Now::default());
@@ -224,7 +231,7 @@ fn apply(shared: &Shared, txn: &mut WriteTxn, view: Arc<View>, batch: &Batch) ->
     if batch.drops_table() {
         return Edit::drop_table(shared, txn, &view).map(Arc::new);
     }
-    let (sorted, has_deletes) = (batch.sorted(), batch.deletes().len() > 0);
+    let (sorted, has_deletes) = (batch.sorted()?, batch.deletes().len() > 0);
     if view.header.is_none() && sorted.is_empty() {
         return Ok(view);
     }

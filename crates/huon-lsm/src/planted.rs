@@ -27,6 +27,10 @@ pub(crate) enum Bug {
     DeletesForgotten = 308,
     /// The comparison of the claim in the manifest with the one that a step goes on from.
     ClaimUnchecked = 309,
+    /// L9: older runs below a merge that makes a value of an operand.
+    OperandEarly = 310,
+    /// L9: the order of a value and of an operand on it.
+    OperandsTurned = 311,
 }
 
 /// Whether a bug is planted.

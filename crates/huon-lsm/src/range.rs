@@ -8,10 +8,11 @@ use std::sync::Arc;
 
 use huon::{AnyTxn, Codec, KeyCodec, ReadTxn, Result, Scratch};
 
-use crate::format::{Bounds as RunBounds, DeleteRecord, untag};
+use crate::format::{Bounds as RunBounds, DeleteRecord};
 use crate::manifest::{Shared, View, view_in};
 use crate::merge::{Bounds, Merge, Record, Source};
 use crate::pending::Pending;
+use crate::record::{Says, says};
 
 /// The records of a part of an LSM table in key order, from both ends; see
 /// [`LsmTable::range`](crate::LsmTable::range).
@@ -108,7 +109,7 @@ impl<'t, K: KeyCodec, V: Codec> LsmRange<'t, K, V> {
             if is_met || is_beyond(bounds, back, key) {
                 return Ok(None);
             }
-            if let Some(value) = untag(tagged)? {
+            if let Some(value) = merge.value(tagged)? {
                 end.last = Some(key);
                 return Ok(Some((key, value)));
             }
@@ -181,6 +182,33 @@ pub(crate) fn merge<'t>(
     bounds: Bounds<'_>,
     back: bool,
 ) -> Result<Merge<'t>> {
+    Merge::new(sources(shared, txn, bounds, back)?, back, Some(shared.folder(txn)?))
+}
+
+/// So many records of a range at most, of which nothing is folded.
+pub(crate) fn count(
+    shared: &Shared,
+    txn: AnyTxn<'_>,
+    bounds: Bounds<'_>,
+    most: u64,
+) -> Result<u64> {
+    let mut merge = Merge::new(sources(shared, txn, bounds, false)?, false, None)?;
+    let mut count = 0;
+    while count < most
+        && let Some((key, tagged)) = merge.next()?
+        && !is_beyond(bounds, false, key)
+    {
+        count += u64::from(says(tagged)? != Says::Nothing);
+    }
+    Ok(count)
+}
+
+fn sources<'t>(
+    shared: &Shared,
+    txn: AnyTxn<'t>,
+    bounds: Bounds<'_>,
+    back: bool,
+) -> Result<Vec<Source<'t>>> {
     let mut sources = Vec::new();
     match txn {
         AnyTxn::Read(read) => {
@@ -194,13 +222,13 @@ pub(crate) fn merge<'t>(
             }
             Some(pending) => {
                 let deletes: Vec<DeleteRecord> = pending.batch.deletes().cloned().collect();
-                sources.push(Source::batch(pending.batch.sorted(), bounds));
+                sources.push(Source::batch(pending.batch.sorted()?, bounds));
                 let view = pending.view(write)?;
                 add_runs(&mut sources, &view, txn, bounds, back, &deletes)?;
             }
         },
     }
-    Merge::new(sources, back)
+    Ok(sources)
 }
 
 /// Adds the runs that meet the bounds. `deletes`: of ranges in all of them.

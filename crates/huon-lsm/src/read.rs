@@ -1,12 +1,12 @@
 //! Lookups: what a transaction has collected, then the runs from the newest to the oldest.
 
-use huon::{AnyTxn, Codec, KeyCodec, Result, Scratch, Txn, WriteTxn};
+use huon::{AnyTxn, Codec, KeyCodec, Result, Scratch, Txn};
 
-use crate::batch::Found;
 use crate::filter;
-use crate::format::untag;
 use crate::manifest::{Shared, View, view_in};
+use crate::operator::Chain;
 use crate::pending::Pending;
+use crate::record::{Says, says};
 use crate::table::LsmTable;
 
 /// Keys that are looked for together.
@@ -60,8 +60,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     /// As [`LsmTable::get`], but the value is not decoded.
     pub fn contains(&self, txn: &impl Txn, key: K::In<'_>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let found = get(self.shared(), txn.any(), K::encode(&key, &mut scratch)?)?;
-        Ok(found.is_some())
+        has(self.shared(), txn.any(), K::encode(&key, &mut scratch)?)
     }
 
     /// The values of many keys, each given to `found` with the key's place in `keys`, in that
@@ -106,7 +105,8 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
             let starts = std::iter::once(0).chain(ends.iter().copied());
             let keys: Vec<&[u8]> =
                 starts.zip(&ends).map(|(start, end)| &bytes[start..*end]).collect();
-            for (i, value) in get_batch(self.shared(), txn.any(), &keys)?.into_iter().enumerate() {
+            for (i, chain) in chains(self.shared(), txn.any(), &keys)?.iter().enumerate() {
+                let value = chain.value(|| self.shared().folder(txn.any()))?;
                 found(batch * BATCH + i, value.map(V::decode).transpose()?);
             }
         }
@@ -117,91 +117,104 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
 /// The value of a key.
 #[inline]
 pub(crate) fn get<'t>(shared: &Shared, txn: AnyTxn<'t>, key: &[u8]) -> Result<Option<&'t [u8]>> {
+    let mut chain = Chain::default();
+    visit(shared, txn, key, |tagged| chain.add(tagged))?;
+    chain.value(|| shared.folder(txn))
+}
+
+/// Whether a key has a value, which its newest record says.
+pub(crate) fn has(shared: &Shared, txn: AnyTxn<'_>, key: &[u8]) -> Result<bool> {
+    let mut newest = None;
+    visit(shared, txn, key, |tagged| {
+        newest = Some(tagged);
+        false
+    })?;
+    newest.map_or(Ok(false), |newest| Ok(says(newest)? != Says::Nothing))
+}
+
+/// Hands the records of a key to `found`, from the newest on, until it wants no older ones.
+#[inline]
+fn visit<'t>(
+    shared: &Shared,
+    txn: AnyTxn<'t>,
+    key: &[u8],
+    mut found: impl FnMut(&'t [u8]) -> bool,
+) -> Result<()> {
+    let hash = filter::hash(key);
     match txn {
         AnyTxn::Read(txn) => {
             let view = view_in(shared, txn)?;
-            find(shared, &view, txn, key, filter::hash(key))
+            visit_runs(shared, &view, txn, key, hash, found)
         }
-        AnyTxn::Write(txn) => get_in_write(shared, txn, key),
+        AnyTxn::Write(txn) => match Pending::of(txn, shared) {
+            None => visit_runs(shared, &*shared.view(txn)?, txn, key, hash, found),
+            Some(pending) => {
+                let wanted = pending.batch.visit(key, hash, &mut found);
+                if wanted {
+                    visit_runs(shared, &*pending.view(txn)?, txn, key, hash, found)?;
+                }
+                Ok(())
+            }
+        },
     }
 }
 
-fn get_in_write<'t>(shared: &Shared, txn: &'t WriteTxn, key: &[u8]) -> Result<Option<&'t [u8]>> {
-    let hash = filter::hash(key);
-    let Some(pending) = Pending::of(txn, shared) else {
-        return find(shared, &*shared.view(txn)?, txn, key, hash);
-    };
-    match pending.batch.find(key, hash) {
-        Found::Record(tagged) => untag(tagged),
-        Found::Deleted => Ok(None),
-        Found::Nothing => find(shared, &*pending.view(txn)?, txn, key, hash),
-    }
-}
-
-/// Looks for a key in the runs.
 #[inline]
-fn find<'t>(
+fn visit_runs<'t>(
     shared: &Shared,
     view: &View,
     txn: &'t impl Txn,
     key: &[u8],
     hash: u64,
-) -> Result<Option<&'t [u8]>> {
+    mut found: impl FnMut(&'t [u8]) -> bool,
+) -> Result<()> {
     let deleted = view.deleted_before(key);
     for run in &view.runs {
         // Older runs are hidden, too, or have made the delete themselves.
         if run.is_hidden_by(deleted) {
-            return Ok(None);
+            return Ok(());
         }
         if run.may_hold(shared.manifest, txn, key, hash)?
             && let Some(tagged) = run.table.get(txn, key)?
+            && !found(tagged)
         {
-            return untag(tagged);
+            return Ok(());
         }
     }
-    Ok(None)
+    Ok(())
 }
 
-/// The values of up to [`BATCH`] keys.
-fn get_batch<'t>(
-    shared: &Shared,
-    txn: AnyTxn<'t>,
-    keys: &[&[u8]],
-) -> Result<Vec<Option<&'t [u8]>>> {
-    let mut values = vec![None; keys.len()];
+/// The records of up to [`BATCH`] keys.
+fn chains<'t>(shared: &Shared, txn: AnyTxn<'t>, keys: &[&[u8]]) -> Result<Vec<Chain<'t>>> {
+    let mut chains: Vec<Chain<'t>> = Vec::new();
+    chains.resize_with(keys.len(), Chain::default);
+    let mut left: Vec<usize> = (0..keys.len()).collect();
     match txn {
         AnyTxn::Read(txn) => {
-            let all = (0..keys.len()).collect();
-            find_batch(shared, &*view_in(shared, txn)?, txn, keys, all, &mut values)?;
+            visit_batch(shared, &*view_in(shared, txn)?, txn, keys, left, &mut chains)?;
         }
-        AnyTxn::Write(txn) => {
-            let Some(pending) = Pending::of(txn, shared) else {
-                let all = (0..keys.len()).collect();
-                find_batch(shared, &*shared.view(txn)?, txn, keys, all, &mut values)?;
-                return Ok(values);
-            };
-            let mut left = Vec::new();
-            for (i, key) in keys.iter().enumerate() {
-                match pending.batch.find(key, filter::hash(key)) {
-                    Found::Record(tagged) => values[i] = untag(tagged)?,
-                    Found::Deleted => {}
-                    Found::Nothing => left.push(i),
-                }
+        AnyTxn::Write(txn) => match Pending::of(txn, shared) {
+            None => visit_batch(shared, &*shared.view(txn)?, txn, keys, left, &mut chains)?,
+            Some(pending) => {
+                left.retain(|&i| {
+                    let (key, chain) = (keys[i], &mut chains[i]);
+                    pending.batch.visit(key, filter::hash(key), |tagged| chain.add(tagged))
+                });
+                visit_batch(shared, &*pending.view(txn)?, txn, keys, left, &mut chains)?;
             }
-            find_batch(shared, &*pending.view(txn)?, txn, keys, left, &mut values)?;
-        }
+        },
     }
-    Ok(values)
+    Ok(chains)
 }
 
-/// Looks for the keys numbered `left` in the runs.
-fn find_batch<'t>(
+/// Looks for the records of the keys numbered `left` in the runs.
+fn visit_batch<'t>(
     shared: &Shared,
     view: &View,
     txn: &'t impl Txn,
     keys: &[&[u8]],
     mut left: Vec<usize>,
-    values: &mut [Option<&'t [u8]>],
+    chains: &mut [Chain<'t>],
 ) -> Result<()> {
     let hashes: Vec<u64> = keys.iter().map(|key| filter::hash(key)).collect();
     let deleted: Vec<u64> = keys.iter().map(|key| view.deleted_before(key)).collect();
@@ -220,16 +233,10 @@ fn find_batch<'t>(
             continue;
         }
         let mut is_found = [false; BATCH];
-        let mut sound = Ok(());
         run.table.get_many(txn, &wanted, |at, tagged| {
             let Some(tagged) = tagged else { return };
-            is_found[places[at]] = true;
-            match untag(tagged) {
-                Ok(value) => values[places[at]] = value,
-                Err(error) => sound = Err(error),
-            }
+            is_found[places[at]] = !chains[places[at]].add(tagged);
         })?;
-        sound?;
         left.retain(|i| !is_found[*i]);
         if left.is_empty() {
             break;

@@ -2,12 +2,12 @@
 
 use std::ops::{Bound, RangeBounds};
 
-use huon::{AnyTxn, Bytes, Codec, KeyCodec, KeyPrefix, Result, Scratch, Txn};
+use huon::{AnyTxn, Codec, KeyCodec, KeyPrefix, Result, Scratch, Txn};
 
 use crate::manifest::Shared;
 use crate::merge::Bounds;
 use crate::pending::Pending;
-use crate::range::{LsmRange, in_prefix, in_range};
+use crate::range::{LsmRange, count, in_prefix, in_range};
 use crate::table::LsmTable;
 
 impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
@@ -172,14 +172,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     /// # Errors
     /// As [`LsmTable::range`], but keys and values are not decoded.
     pub fn count<'k>(&self, txn: &impl Txn, range: impl RangeBounds<K::In<'k>>) -> Result<u64> {
-        in_range::<K, _, _>(&range, |bounds| {
-            let mut count = 0;
-            for record in LsmRange::<Bytes, Bytes>::new(self.shared(), txn.any(), bounds)? {
-                record?;
-                count += 1;
-            }
-            Ok(count)
-        })
+        in_range::<K, _, _>(&range, |bounds| count(self.shared(), txn.any(), bounds, u64::MAX))
     }
 
     /// About how many records of all runs lie in a range of keys, and of what the transaction has
@@ -212,7 +205,8 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     /// # Errors
     /// As [`LsmTable::get`].
     pub fn is_empty(&self, txn: &impl Txn) -> Result<bool> {
-        Ok(self.raw().first(txn)?.is_none())
+        let all = (Bound::Unbounded, Bound::Unbounded);
+        Ok(count(self.shared(), txn.any(), all, 1)? == 0)
     }
 }
 
@@ -225,7 +219,10 @@ fn estimate(shared: &Shared, txn: &impl Txn, bounds: Bounds<'_>) -> Result<u64> 
         Some((write, pending)) => pending.view(write)?,
         None => shared.view(txn)?,
     };
-    let mut records = pending.map_or(0, |(_, pending)| pending.batch.sorted().within(bounds).len());
+    let mut records = match pending {
+        Some((_, pending)) => pending.batch.sorted()?.within(bounds).len(),
+        None => 0,
+    };
     for run in &view.runs {
         records += run.table.estimate(txn, bounds)? as usize;
     }

@@ -45,6 +45,8 @@ pub struct LsmStat {
     /// The names of the types of keys and values, which are stored with the table; empty where none
     /// is.
     pub types: (String, String),
+    /// The name of the merge operator, which is stored with the table; empty where there is none.
+    pub operator: String,
     /// [`LsmOptions::fan`](crate::LsmOptions::fan) of the table.
     pub fan: u16,
     /// [`LsmOptions::filter_bits`](crate::LsmOptions::filter_bits) of the table.
@@ -72,6 +74,11 @@ pub struct LsmStat {
     pub debt_bytes: u64,
     /// Bytes of the inputs of merges that have begun.
     pub merging_bytes: u64,
+    /// Bytes of records that commits of all processes have put since the table was made: in runs of
+    /// their own, or in the open run.
+    pub total_put_bytes: u64,
+    /// Bytes of records that merges of all processes have written since then.
+    pub total_merged_bytes: u64,
     /// Bytes of keys and values that this handle's commits have put.
     pub put_bytes: u64,
     /// Bytes that its merges have written.
@@ -100,9 +107,17 @@ impl LsmStat {
     /// How often a record that this handle has put was written: once for its run, and once for each
     /// merge. `None`: nothing was put.
     pub fn write_amplification(&self) -> Option<f64> {
-        let put = self.put_bytes;
-        (put > 0).then(|| (put + self.merged_bytes) as f64 / put as f64)
+        times_written(self.put_bytes, self.merged_bytes)
     }
+
+    /// The same of all records that were put into the table since it was made, by any process.
+    pub fn total_write_amplification(&self) -> Option<f64> {
+        times_written(self.total_put_bytes, self.total_merged_bytes)
+    }
+}
+
+fn times_written(put: u64, merged: u64) -> Option<f64> {
+    (put > 0).then(|| (put + merged) as f64 / put as f64)
 }
 
 impl<K, V> LsmTable<K, V> {
@@ -116,7 +131,7 @@ impl<K, V> LsmTable<K, V> {
     /// env.update(|txn| (0..1000).try_for_each(|n| t.put(txn, n, n)))?;
     /// let stat = t.stat(&env.read()?)?;
     /// assert_eq!((stat.runs(), stat.records, stat.debt_bytes), (1, 1000, 0));
-    /// assert_eq!(stat.write_amplification(), Some(1.0));
+    /// assert_eq!(stat.total_write_amplification(), Some(1.0), "nothing was merged");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -132,9 +147,13 @@ impl<K, V> LsmTable<K, V> {
         let mut stat = LsmStat { range_deletes: view.deletes.len() as u64, ..LsmStat::default() };
         let header = view.header.as_deref().unwrap_or(&shared.header);
         (stat.fan, stat.filter_bits) = (header.fan, header.filter_bits);
-        stat.types = header.types.clone();
+        (stat.types, stat.operator) = (header.types.clone(), header.operator.clone());
+        let written = shared.written(txn)?;
+        (stat.total_put_bytes, stat.total_merged_bytes) = (written.put, written.merged);
         if let Some(open) = view.open_run() {
             (stat.has_open_run, stat.open_records) = (true, open.table.len(txn)?);
+            // They are counted when it is frozen.
+            stat.total_put_bytes += open.table.sequence(txn)?;
         }
         stat.records = stat.open_records;
         add_runs(&mut stat, shared, &view);

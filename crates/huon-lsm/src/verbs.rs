@@ -9,12 +9,14 @@ use huon::{AnyTxn, Append, Codec, Error, KeyCodec, Owned, Result, Scratch, Write
 use crate::batch::Batch;
 use crate::edit::{Content, record_bytes};
 use crate::filter;
-use crate::format::{DeleteRecord, ms_of, tag};
+use crate::format::DeleteRecord;
 use crate::manifest::Shared;
 use crate::merge::Bounds;
+use crate::operator::no_operator;
 use crate::pending::Pending;
 use crate::range::in_range;
-use crate::read::get;
+use crate::read::{get, has};
+use crate::record::{ms_of, tag};
 use crate::table::LsmTable;
 
 impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
@@ -85,6 +87,41 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
         check_key(self.shared(), key)?;
         let batch = &mut Pending::of_mut(txn, self.shared())?.batch;
         batch.put_until(key, V::encode(&value, &mut value_room)?, ms_of(until))
+    }
+
+    /// Merges `operand` onto the value of `key`, by the operator that the table's definition names;
+    /// where the key has no value, `operand` becomes its value. See
+    /// [`LsmDef::merged_by`](crate::LsmDef::merged_by).
+    ///
+    /// A value that ends at a time ends then, and what was merged onto it is left.
+    ///
+    /// ```
+    /// # use huon::{Env, Str, U64};
+    /// # use huon_lsm::{Lsm, LsmDef};
+    /// # let env = Env::in_memory()?;
+    /// let hits = LsmDef::<Str, U64>::new("hits").merged_by("sum", |a, b, sum| sum.set(a + b));
+    /// let hits = Lsm::open(&env)?.table(&hits)?;
+    /// env.update(|txn| hits.merge(txn, "index", 1))?;
+    /// env.update(|txn| hits.merge(txn, "index", 2))?;
+    /// assert_eq!(hits.get(&env.read()?, "index")?, Some(3));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// That of [`LsmTable::put`]: nothing is looked for, but in the open run, to which a small
+    /// transaction adds. Reads fold what lies in several runs, with a copy that the transaction
+    /// keeps until it ends; merges of runs fold for good.
+    ///
+    /// # Errors
+    /// As [`LsmTable::put`]; [`Error::Invalid`] if no definition has named an operator. One that
+    /// fails has the commit fail, or what else needs its result.
+    pub fn merge(&self, txn: &mut WriteTxn, key: K::In<'_>, operand: V::In<'_>) -> Result<()> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let operator = self.shared().operator().ok_or_else(no_operator)?;
+        let key = K::encode(&key, &mut key_room)?;
+        check_key(self.shared(), key)?;
+        let batch = &mut Pending::of_mut(txn, self.shared())?.batch;
+        batch.merge(operator, key, V::encode(&operand, &mut value_room)?)
     }
 
     /// Deletes `key`, whether it is there or not.
@@ -245,7 +282,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let key = K::encode(&key, &mut key_room)?;
         let value = V::encode(&value, &mut value_room)?;
-        if get(self.shared(), AnyTxn::Write(txn), key)?.is_some() != is_there {
+        if has(self.shared(), AnyTxn::Write(txn), key)? != is_there {
             return Ok(false);
         }
         put(self.shared(), txn, key, value).map(|()| true)
@@ -333,7 +370,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
         let mut feed = Some(feed);
         let mut put_bytes = 0;
         let at_once = Pending::edit_now(txn, shared, |edit| {
-            edit.add_whole(|edit, table| {
+            let written = edit.add_whole(|edit, table| {
                 let (mut content, mut hashes) = (Content::new(None), Vec::new());
                 let Some(feed) = feed.take() else { return Ok(content) };
                 let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
@@ -359,6 +396,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
                 }
                 Ok(content)
             })?;
+            edit.count(written, 0)?;
             Ok(put_bytes)
         })?;
         match (at_once, feed) {

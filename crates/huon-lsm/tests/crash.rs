@@ -59,7 +59,9 @@ fn open(disk: &SimDisk) -> Result<(Env, Lsm, RawLsmTable)> {
     let mut settings = Env::options();
     let env = settings.page_bytes(1024).durability(Durability::Lazy).open_simulated(disk)?;
     let lsm = Lsm::with_options(&env, options())?;
-    let table = lsm.table(&LsmDef::<Bytes, Bytes>::new("t"))?;
+    let def = LsmDef::<Bytes, Bytes>::new("t");
+    let def = def.merged_by("append", |older, newer, both| both.set(&[older, newer].concat()));
+    let table = lsm.table(&def)?;
     Ok((env, lsm, table))
 }
 
@@ -115,6 +117,11 @@ fn change(
                     Err(Error::Invalid("undone"))
                 });
                 assert!(undone.is_err() && before == *model);
+            }
+            12..=20 => {
+                let operand = vec![n as u8; random.below(3) as usize];
+                t.merge(txn, &key, &operand)?;
+                model.entry(key).or_default().extend(operand);
             }
             _ => {
                 let value = vec![n as u8; random.below(20) as usize];

@@ -120,9 +120,13 @@ pub use ops::records::{Contents, RecordVisitor};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
-/// For the C interfaces: what outlives a fork, and descriptors that programs see.
+/// For the C interfaces: locks of one thread, what outlives a fork, and descriptors that programs
+/// see.
 #[doc(hidden)]
-pub use os::{ForkGuard, ForkLock, HeldOff, fork_generation, hold_off, is_inherited, open_kept};
+pub use os::{
+    BiasedGuard, BiasedLock, ForkGuard, ForkLock, HeldOff, ThisThread, fork_generation, hold_off,
+    is_inherited, open_kept,
+};
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
 pub use table::bulk::{Append, BulkChunk};
@@ -143,6 +147,8 @@ pub use table::pairs::{Batches, Keys, Pairs, Values};
 pub use table::txn::{AnyTxn, Txn};
 pub use table::value::Owned;
 pub use table::verbs::Change;
+#[doc(hidden)]
+pub use tree::pair_path::Stride;
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;
@@ -152,6 +158,7 @@ pub use txn::order::{Comparator, Compare, Order};
 pub use txn::park::Parked;
 pub use txn::read::ReadTxn;
 pub use txn::recovery::Recovery;
+pub use txn::rest::Resting;
 pub use txn::ticket::Ticket;
 pub use txn::write::WriteTxn;
 pub use txn::write::extension::Extension;

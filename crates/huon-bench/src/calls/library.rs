@@ -13,7 +13,7 @@ use std::path::Path;
 use std::ptr;
 use std::time::Instant;
 
-use super::{Calls, Part, Timed};
+use super::{Calls, Part, Timed, last_key};
 use crate::data::{Data, Order, touched};
 use crate::engine::Result;
 
@@ -24,8 +24,11 @@ const BATCH: usize = 1000;
 const NOSYNC: c_uint = 0x1_0000;
 const NOTLS: c_uint = 0x20_0000;
 const RDONLY: c_uint = 0x2_0000;
+const APPEND: c_uint = 0x2_0000;
 const FIRST: c_uint = 0;
+const LAST: c_uint = 6;
 const NEXT: c_uint = 8;
+const PREV: c_uint = 12;
 const NOTFOUND: c_int = -30798;
 
 /// `MDB_val`.
@@ -90,6 +93,8 @@ functions! {
     mdb_txn_begin(Handle, Handle, c_uint, *mut Handle) -> c_int;
     mdb_txn_commit(Handle) -> c_int;
     mdb_txn_abort(Handle);
+    mdb_txn_reset(Handle);
+    mdb_txn_renew(Handle) -> c_int;
     mdb_dbi_open(Handle, *const c_char, c_uint, *mut c_uint) -> c_int;
     mdb_get(Handle, c_uint, *const Val, *mut Val) -> c_int;
     mdb_put(Handle, c_uint, *const Val, *mut Val, c_uint) -> c_int;
@@ -151,11 +156,21 @@ impl Store {
         for batch in order.batches(BATCH) {
             let mut txn = self.begin(0)?;
             for (number, key) in batch {
-                txn.put(key, data.value(number, 0))?;
+                txn.put(key, data.value(number, 0), 0)?;
             }
             txn.commit()?;
         }
         Ok(())
+    }
+
+    fn walks(&self, passes: u64, edge: c_uint, step: c_uint) -> Result<Timed> {
+        let txn = self.begin(RDONLY)?;
+        let (started, mut sum, mut count) = (Instant::now(), 0, 0);
+        for _ in 0..passes {
+            let pass = txn.walk(edge, step)?;
+            (sum, count) = (sum + pass.0, count + pass.1);
+        }
+        Ok(Timed::since(started, count, sum))
     }
 
     #[inline]
@@ -206,11 +221,11 @@ impl Txn<'_> {
     }
 
     #[inline]
-    fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    fn put(&mut self, key: &[u8], value: &[u8], flags: c_uint) -> Result<()> {
         let (key, mut value) = (Val::of(key), Val::of(value));
         let put = self.1.functions.mdb_put;
         // SAFETY: the transaction is live; the library only reads what both point to.
-        self.1.check(unsafe { put(self.0, self.1.dbi, &key, &mut value, 0) })
+        self.1.check(unsafe { put(self.0, self.1.dbi, &key, &mut value, flags) })
     }
 
     fn commit(self) -> Result<()> {
@@ -220,13 +235,13 @@ impl Txn<'_> {
         store.check(unsafe { (store.functions.mdb_txn_commit)(handle) })
     }
 
-    /// What the values of all records add up to, and how many they are.
-    fn walk(&self) -> Result<(u64, u64)> {
+    /// What the values of all records add up to, and how many they are, step by step from an end.
+    fn walk(&self, edge: c_uint, step: c_uint) -> Result<(u64, u64)> {
         let functions = &self.1.functions;
         let mut cursor = ptr::null_mut();
         // SAFETY: the transaction is live.
         self.1.check(unsafe { (functions.mdb_cursor_open)(self.0, self.1.dbi, &mut cursor) })?;
-        let (mut sum, mut count, mut op) = (0, 0, FIRST);
+        let (mut sum, mut count, mut op) = (0, 0, edge);
         let end = loop {
             let (mut key, mut value) = (Val::NONE, Val::NONE);
             // SAFETY: the cursor is open.
@@ -237,7 +252,7 @@ impl Txn<'_> {
             // SAFETY: filled just now.
             sum += touched(unsafe { value.bytes() });
             count += 1;
-            op = NEXT;
+            op = step;
         };
         // SAFETY: the cursor is open, and not used again.
         unsafe { (functions.mdb_cursor_close)(cursor) };
@@ -266,23 +281,55 @@ impl Calls for Store {
         let mut txn = self.begin(0)?;
         let started = Instant::now();
         for (key, value) in part.records() {
-            txn.put(key, value)?;
+            txn.put(key, value, 0)?;
         }
         Ok(Timed::since(started, part.count(), 0))
     }
 
     fn next(&self, passes: u64) -> Result<Timed> {
-        let txn = self.begin(RDONLY)?;
-        let (started, mut sum, mut count) = (Instant::now(), 0, 0);
-        for _ in 0..passes {
-            let pass = txn.walk()?;
-            (sum, count) = (sum + pass.0, count + pass.1);
-        }
-        Ok(Timed::since(started, count, sum))
+        self.walks(passes, FIRST, NEXT)
     }
 
     /// A cursor in C is what it is: it stands on its own, and the transaction may change.
     fn next_detached(&self, passes: u64) -> Result<Timed> {
         self.next(passes)
+    }
+
+    fn prev(&self, passes: u64) -> Result<Timed> {
+        self.walks(passes, LAST, PREV)
+    }
+
+    fn open(&self, count: u64) -> Result<Timed> {
+        let (txn, functions) = (self.begin(RDONLY)?, &self.functions);
+        let started = Instant::now();
+        for _ in 0..count {
+            let mut cursor = ptr::null_mut();
+            // SAFETY: the transaction is live.
+            self.check(unsafe { (functions.mdb_cursor_open)(txn.0, self.dbi, &mut cursor) })?;
+            // SAFETY: the cursor is open, and not used again.
+            unsafe { (functions.mdb_cursor_close)(cursor) };
+        }
+        Ok(Timed::since(started, count, 0))
+    }
+
+    fn renew(&self, count: u64) -> Result<Timed> {
+        let txn = self.begin(RDONLY)?;
+        let started = Instant::now();
+        for _ in 0..count {
+            // SAFETY: the transaction is live, and reads.
+            unsafe { (self.functions.mdb_txn_reset)(txn.0) };
+            // SAFETY: it was reset.
+            self.check(unsafe { (self.functions.mdb_txn_renew)(txn.0) })?;
+        }
+        Ok(Timed::since(started, count, 0))
+    }
+
+    fn append(&self, count: u64, value_bytes: usize) -> Result<Timed> {
+        let (mut txn, value) = (self.begin(0)?, vec![7; value_bytes]);
+        let started = Instant::now();
+        for number in 0..count {
+            txn.put(&last_key(number), &value, APPEND)?;
+        }
+        Ok(Timed::since(started, count, 0))
     }
 }

@@ -17,7 +17,6 @@ use crate::engine::Result;
 use library::Store;
 
 const TABLE: TableDef<Bytes, Bytes> = TableDef::main();
-const VALUE_BYTES: usize = 100;
 
 #[derive(clap::Args)]
 pub(crate) struct Args {
@@ -30,6 +29,9 @@ pub(crate) struct Args {
     /// Numbers of records
     #[arg(long, value_delimiter = ',', default_value = "1000,1000000")]
     records: Vec<u32>,
+    /// Bytes of a value
+    #[arg(long, default_value_t = 100)]
+    value_bytes: usize,
     /// Calls of each in a round
     #[arg(long, default_value_t = 200_000, value_parser = clap::value_parser!(u32).range(1..))]
     calls: u32,
@@ -57,6 +59,19 @@ trait Calls {
     fn next(&self, passes: u64) -> Result<Timed>;
     /// The same by a cursor that borrows nothing.
     fn next_detached(&self, passes: u64) -> Result<Timed>;
+    /// Steps from the last record to the first, so often.
+    fn prev(&self, passes: u64) -> Result<Timed>;
+    /// Opens a cursor and closes it, so often.
+    fn open(&self, count: u64) -> Result<Timed>;
+    /// Lets go of a snapshot and takes the newest one, so often.
+    fn renew(&self, count: u64) -> Result<Timed>;
+    /// Puts records of such a length behind all others, in one transaction, and leaves no trace.
+    fn append(&self, count: u64, value_bytes: usize) -> Result<Timed>;
+}
+
+/// A key above all that are there, and above those of lower numbers.
+fn last_key(number: u64) -> [u8; 16] {
+    (u128::from(u64::MAX) << 64 | u128::from(number)).to_be_bytes()
 }
 
 /// Keys for a round of one of the libraries.
@@ -165,6 +180,45 @@ impl Calls for Rust {
         }
         Ok(Timed::since(started, count, sum))
     }
+
+    fn prev(&self, passes: u64) -> Result<Timed> {
+        let txn = self.env.read()?;
+        let (started, mut sum, mut count) = (Instant::now(), 0, 0);
+        for _ in 0..passes {
+            for record in self.table.iter(&txn)?.rev() {
+                sum += touched(record?.1);
+                count += 1;
+            }
+        }
+        Ok(Timed::since(started, count, sum))
+    }
+
+    fn open(&self, count: u64) -> Result<Timed> {
+        let started = Instant::now();
+        for _ in 0..count {
+            std::hint::black_box(self.table.cursor());
+        }
+        Ok(Timed::since(started, count, 0))
+    }
+
+    fn renew(&self, count: u64) -> Result<Timed> {
+        let started = Instant::now();
+        for _ in 0..count {
+            std::hint::black_box(self.env.read()?);
+        }
+        Ok(Timed::since(started, count, 0))
+    }
+
+    fn append(&self, count: u64, value_bytes: usize) -> Result<Timed> {
+        let (mut txn, value) = (self.env.write()?, vec![7; value_bytes]);
+        let started = Instant::now();
+        for number in 0..count {
+            self.table.append(&mut txn, &last_key(number), &value)?;
+        }
+        let timed = Timed::since(started, count, 0);
+        txn.abort();
+        Ok(timed)
+    }
 }
 
 #[derive(Clone, Copy)]
@@ -173,19 +227,28 @@ enum Cell {
     Put,
     Next,
     NextDetached,
+    Prev,
+    Open,
+    Renew,
+    Append,
 }
 
 impl Cell {
-    const ALL: [(Cell, &str); 4] = [
+    const ALL: [(Cell, &str); 8] = [
         (Cell::Get, "get"),
         (Cell::Put, "put"),
         (Cell::Next, "next / iter"),
         (Cell::NextDetached, "next / cursor"),
+        (Cell::Prev, "prev / iter"),
+        (Cell::Open, "open + close"),
+        (Cell::Renew, "reset + renew"),
+        (Cell::Append, "append"),
     ];
 
     /// A round of one of them, whose answers are right.
     fn round(self, side: &dyn Calls, part: &Part<'_>, whole: (u64, u64)) -> Result<f64> {
         let passes = (part.count() / whole.0).max(1);
+        let value_bytes = part.data.value(0, 0).len();
         let (timed, expected) = match self {
             Cell::Get => (side.get(part)?, (part.count(), part.sum())),
             Cell::Put => (side.put(part)?, (part.count(), 0)),
@@ -193,6 +256,10 @@ impl Cell {
             Cell::NextDetached => {
                 (side.next_detached(passes)?, (passes * whole.0, passes * whole.1))
             }
+            Cell::Prev => (side.prev(passes)?, (passes * whole.0, passes * whole.1)),
+            Cell::Open => (side.open(part.count())?, (part.count(), 0)),
+            Cell::Renew => (side.renew(part.count())?, (part.count(), 0)),
+            Cell::Append => (side.append(part.count(), value_bytes)?, (part.count(), 0)),
         };
         if (timed.calls, timed.sum) == expected {
             Ok(timed.ns_per_call)
@@ -205,10 +272,10 @@ impl Cell {
 pub(crate) fn run(args: &Args) -> Result<()> {
     std::fs::create_dir_all(&args.dir)?;
     println!(
-        "calls in C beside calls in Rust: 16-byte keys, {VALUE_BYTES}-byte values, the main table, \
+        "calls in C beside calls in Rust: 16-byte keys, {}-byte values, the main table, \
          one transaction\na round, {} calls a round; ns a call: median of {} rounds \
          [least - greatest]; C - Rust: of the\ndifferences in a round\n",
-        args.calls, args.repeats
+        args.value_bytes, args.calls, args.repeats
     );
     for &records in &args.records {
         compare(args, records)?;
@@ -219,7 +286,7 @@ pub(crate) fn run(args: &Args) -> Result<()> {
 /// Measures all cells with so many records, and prints a row for each.
 fn compare(args: &Args, records: u32) -> Result<()> {
     let dir = tempfile::tempdir_in(&args.dir)?;
-    let data = Data::new(Keys::Random16, records, VALUE_BYTES);
+    let data = Data::new(Keys::Random16, records, args.value_bytes);
     let open = |library: &Path, name: &str| -> Result<Store> {
         let dir = dir.path().join(name);
         std::fs::create_dir(&dir)?;

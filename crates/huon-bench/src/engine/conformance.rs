@@ -174,11 +174,20 @@ fn compare<E: Engine>(db: &E, model: &Model, rng: &mut fastrand::Rng) -> Result<
         let count = read.scan_pages(|key, value| found.push((key.to_vec(), value.to_vec())))?;
         let right: Vec<_> = model.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
         assert!(found == right && count == right.len() as u64, "{}: scan_pages", E::NAME);
+        let mut found = Vec::new();
+        let count = read.number_pages(|key, value| found.push((key.to_vec(), value.to_vec())))?;
+        assert!(found == right && count == right.len() as u64, "{}: number_pages", E::NAME);
+    }
+    if <E::Read<'_> as Read>::STEPS {
+        let mut found = Vec::new();
+        let count = read.steps(|key, value| found.push((key.to_vec(), value.to_vec())))?;
+        let right: Vec<_> = model.iter().map(|(k, v)| (k.clone(), v.clone())).collect();
+        assert!(found == right && count == right.len() as u64, "{}: steps", E::NAME);
     }
     Ok(())
 }
 
-/// A scan each way.
+/// A scan each way, and its first record alone.
 fn scans<R: Read>(read: &mut R, model: &Model, from: Option<&[u8]>, limit: u64) -> Result<()> {
     let within = |key: &[u8], way: Way| match (from, way) {
         (None, _) => true,
@@ -200,6 +209,12 @@ fn scans<R: Read>(read: &mut R, model: &Model, from: Option<&[u8]>, limit: u64) 
         right.truncate(usize::try_from(limit).unwrap_or(usize::MAX));
         assert_eq!(count, right.len() as u64, "{way:?} from {from:?}, at most {limit}");
         assert!(found == right, "{way:?} from {from:?}, at most {limit}: other records");
+        let look = |key: &[u8], value: &[u8]| (key.to_vec(), value.to_vec());
+        let one = match from {
+            None => read.end(way, look)?,
+            Some(from) => read.near(from, way, look)?,
+        };
+        assert!(one.as_ref() == right.first(), "{way:?} from {from:?}: another record");
     }
     Ok(())
 }

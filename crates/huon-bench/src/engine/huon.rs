@@ -3,12 +3,14 @@
 use std::ops::Bound;
 use std::path::Path;
 
-use ::huon::{Bytes, Durability, Env, RawTable, ReadTxn, TableDef, WriteTxn};
+use ::huon::{Bytes, Durability, Env, Multi, MultiDef, RawTable, ReadTxn, TableDef, WriteTxn};
 
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Engine, Mode, Pair, Pairs, Read, Result, Setup, Way, Write};
 
 /// The main table: one tree, as the unnamed database of LMDB is.
 const TABLE: TableDef<Bytes, Bytes> = TableDef::main();
+
+const PAIRS: MultiDef<[u8; 8], [u8; 8]> = MultiDef::new("pairs");
 
 pub(crate) struct Huon {
     env: Env,
@@ -54,6 +56,11 @@ impl Engine for Huon {
         Ok(HuonWrite { txn: self.env.write()?, table: self.table })
     }
 
+    fn pairs(&self) -> Result<Option<impl Pairs>> {
+        let table = self.env.update(|txn| txn.create_table(&PAIRS))?;
+        Ok(Some(HuonPairs { env: &self.env, table }))
+    }
+
     fn sync(&self) -> Result<()> {
         self.env.sync()?;
         Ok(())
@@ -62,6 +69,35 @@ impl Engine for Huon {
     fn close(self) -> Result<()> {
         assert_eq!(self.env.close()?, ::huon::Closed::Fully, "a clone is still open");
         Ok(())
+    }
+}
+
+struct HuonPairs<'e> {
+    env: &'e Env,
+    table: Multi<[u8; 8], [u8; 8]>,
+}
+
+impl Pairs for HuonPairs<'_> {
+    fn put(&self, pairs: &[Pair]) -> Result<()> {
+        let mut txn = self.env.write()?;
+        for (key, value) in pairs {
+            self.table.put(&mut txn, key, value)?;
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn put_rows(&self, pairs: &[Pair], row: usize) -> Result<()> {
+        let mut txn = self.env.write()?;
+        for row in pairs.chunks(row) {
+            self.table.put_many(&mut txn, &row[0].0, row.iter().map(|(_, value)| value))?;
+        }
+        txn.commit()?;
+        Ok(())
+    }
+
+    fn count(&self) -> Result<u64> {
+        Ok(self.table.len(&self.env.read()?)?)
     }
 }
 
@@ -117,6 +153,40 @@ impl Read for HuonRead {
         }
     }
 
+    #[inline]
+    fn end<T>(&mut self, way: Way, mut look: impl FnMut(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        let found = match way {
+            Way::Up => self.table.first(&self.txn)?,
+            Way::Down => self.table.last(&self.txn)?,
+        };
+        Ok(found.map(|(key, value)| look(key, value)))
+    }
+
+    #[inline]
+    fn near<T>(
+        &mut self,
+        key: &[u8],
+        way: Way,
+        mut look: impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        let found = match way {
+            Way::Up => self.table.at_or_above(&self.txn, key)?,
+            Way::Down => self.table.at_or_below(&self.txn, key)?,
+        };
+        Ok(found.map(|(key, value)| look(key, value)))
+    }
+
+    const STEPS: bool = true;
+
+    fn steps(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let (mut cursor, mut count) = (self.table.cursor(), 0);
+        while let Some((key, value)) = cursor.next(&self.txn)? {
+            look(key, value);
+            count += 1;
+        }
+        Ok(count)
+    }
+
     const RENEWS: bool = true;
 
     fn renew(&mut self) -> Result<()> {
@@ -131,6 +201,19 @@ impl Read for HuonRead {
         for leaf in self.table.iter(&self.txn)?.leaves() {
             for record in leaf? {
                 let (key, value) = record?;
+                look(key, value);
+                count += 1;
+            }
+        }
+        Ok(count)
+    }
+
+    fn number_pages(&mut self, mut look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        let mut count = 0;
+        for leaf in self.table.iter(&self.txn)?.leaves() {
+            let leaf = leaf?;
+            for number in 0..leaf.len() {
+                let (key, value) = leaf.get(number)?.ok_or("a page is shorter than it says")?;
                 look(key, value);
                 count += 1;
             }

@@ -11,17 +11,38 @@ use std::ops::Bound;
 use std::path::Path;
 use std::sync::{Mutex, OnceLock, PoisonError};
 
-use ::huon::{Bytes, Durability, Env, ReadTxn, WriteTxn};
-use huon_lsm::{CompactorThread, Lsm, LsmDef, LsmOptions, RawLsmTable};
+use ::huon::{Bytes, Durability, Env, NativeU64, ReadTxn, WriteTxn};
+use huon_lsm::{CompactorThread, Lsm, LsmDef, LsmOptions, LsmTable, RawLsmTable};
 
 use super::huon::{durability, feed, open_env};
 use super::{Debt, Engine, Mode, Read, Result, Setup, Way, Write};
 
 const TABLE: LsmDef<Bytes, Bytes> = LsmDef::new("bench");
+/// Of numbers: see [`Write::add`].
+const SUMS: LsmDef<Bytes, NativeU64> = LsmDef::new("sums");
+
+/// An LSM table with a merge operator, once it is asked for.
+struct Sums {
+    lsm: Lsm,
+    table: OnceLock<LsmTable<Bytes, NativeU64>>,
+}
+
+impl Sums {
+    #[inline]
+    fn table(&self) -> Result<&LsmTable<Bytes, NativeU64>> {
+        if let Some(table) = self.table.get() {
+            return Ok(table);
+        }
+        let def = SUMS.merged_by("sum", |a, b, sum| sum.set(a + b));
+        let table = self.lsm.table(&def)?;
+        Ok(self.table.get_or_init(|| table))
+    }
+}
 
 /// One LSM table; with threads that merge, or without.
 pub(crate) struct HuonLsm<const THREADS: bool> {
     table: RawLsmTable,
+    sums: Sums,
     lsm: Lsm,
     env: Env,
     background: bool,
@@ -78,18 +99,20 @@ impl<const THREADS: bool> Engine for HuonLsm<THREADS> {
         let lsm = Lsm::open(&env)?;
         let table = lsm.table(&TABLE)?;
         let (is_tended, compactor) = (OnceLock::new(), Mutex::new(None));
-        Ok(HuonLsm { table, lsm, env, background: setup.background, is_tended, compactor })
+        let sums = Sums { lsm: lsm.clone(), table: OnceLock::new() };
+        let background = setup.background;
+        Ok(HuonLsm { table, sums, lsm, env, background, is_tended, compactor })
     }
 
     #[inline]
     fn read(&self) -> Result<LsmRead<'_>> {
-        Ok(LsmRead { txn: self.env.read()?, table: &self.table })
+        Ok(LsmRead { txn: self.env.read()?, table: &self.table, sums: &self.sums })
     }
 
     #[inline]
     fn write(&self) -> Result<LsmWrite<'_>> {
         self.before_a_write()?;
-        Ok(LsmWrite { txn: self.env.write()?, table: &self.table })
+        Ok(LsmWrite { txn: self.env.write()?, table: &self.table, sums: &self.sums })
     }
 
     /// Threads that put at a time share a commit.
@@ -143,11 +166,11 @@ impl<const THREADS: bool> Engine for HuonLsm<THREADS> {
     }
 
     fn close(self) -> Result<()> {
-        let HuonLsm { table, lsm, env, compactor, .. } = self;
+        let HuonLsm { table, sums, lsm, env, compactor, .. } = self;
         if let Some(threads) = compactor.into_inner().unwrap_or_else(PoisonError::into_inner) {
             threads.stop()?;
         }
-        drop((table, lsm));
+        drop((table, sums, lsm));
         assert_eq!(env.close()?, ::huon::Closed::Fully, "a clone is still open");
         Ok(())
     }
@@ -156,12 +179,18 @@ impl<const THREADS: bool> Engine for HuonLsm<THREADS> {
 pub(crate) struct LsmRead<'e> {
     txn: ReadTxn,
     table: &'e RawLsmTable,
+    sums: &'e Sums,
 }
 
 impl Read for LsmRead<'_> {
     #[inline]
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>> {
         Ok(self.table.get(&self.txn, key)?.map(look))
+    }
+
+    #[inline]
+    fn sum(&mut self, key: &[u8]) -> Result<u64> {
+        Ok(self.sums.table()?.get(&self.txn, key)?.unwrap_or(0))
     }
 
     const GETS_MANY: bool = true;
@@ -199,12 +228,18 @@ impl Read for LsmRead<'_> {
 pub(crate) struct LsmWrite<'e> {
     txn: WriteTxn,
     table: &'e RawLsmTable,
+    sums: &'e Sums,
 }
 
 impl Write for LsmWrite<'_> {
     #[inline]
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         Ok(self.table.put(&mut self.txn, key, value)?)
+    }
+
+    #[inline]
+    fn add(&mut self, key: &[u8], more: u64) -> Result<()> {
+        Ok(self.sums.table()?.merge(&mut self.txn, key, more)?)
     }
 
     const BUILDS: bool = true;

@@ -13,7 +13,7 @@ use std::ptr;
 use lmdb_master_sys as ffi;
 
 use super::walk::{Step, walk};
-use super::{Engine, Mode, Read, Result, Setup, Way, Write};
+use super::{Engine, Mode, Pair, Pairs, Read, Result, Setup, Way, Write};
 
 const MAP_BYTES: usize = 64 << 30;
 
@@ -87,6 +87,7 @@ impl<const WRITEMAP: bool> Engine for Lmdb<WRITEMAP> {
         // SAFETY: `env` was created above and is not open yet; `path` ends with a zero byte.
         unsafe {
             check(ffi::mdb_env_set_mapsize(env, MAP_BYTES))?;
+            check(ffi::mdb_env_set_maxdbs(env, 1))?;
             check(ffi::mdb_env_open(env, path.as_ptr(), flags, 0o600))?;
         }
         let txn = lmdb.begin(ffi::MDB_RDONLY)?;
@@ -104,6 +105,15 @@ impl<const WRITEMAP: bool> Engine for Lmdb<WRITEMAP> {
 
     fn write(&self) -> Result<Txn<'_>> {
         self.begin(0)
+    }
+
+    fn pairs(&self) -> Result<Option<impl Pairs>> {
+        let (txn, mut dbi) = (self.begin(0)?, 0);
+        let flags = ffi::MDB_CREATE | ffi::MDB_DUPSORT | ffi::MDB_DUPFIXED;
+        // SAFETY: the transaction is live (2), and the name ends with a zero byte.
+        check(unsafe { ffi::mdb_dbi_open(txn.txn, c"pairs".as_ptr(), flags, &mut dbi) })?;
+        txn.commit()?;
+        Ok(Some(LmdbPairs { lmdb: self, dbi }))
     }
 
     fn sync(&self) -> Result<()> {
@@ -187,6 +197,60 @@ impl Write for Txn<'_> {
     }
 }
 
+/// A database whose keys have many values of one length.
+struct LmdbPairs<'e, const WRITEMAP: bool> {
+    lmdb: &'e Lmdb<WRITEMAP>,
+    dbi: ffi::MDB_dbi,
+}
+
+impl<const WRITEMAP: bool> LmdbPairs<'_, WRITEMAP> {
+    fn begin(&self, flags: c_uint) -> Result<Txn<'_>> {
+        let mut txn = self.lmdb.begin(flags)?;
+        txn.dbi = self.dbi;
+        Ok(txn)
+    }
+}
+
+impl<const WRITEMAP: bool> Pairs for LmdbPairs<'_, WRITEMAP> {
+    fn put(&self, pairs: &[Pair]) -> Result<()> {
+        let mut txn = self.begin(0)?;
+        pairs.iter().try_for_each(|(key, value)| Txn::put(&mut txn, key, value, 0))?;
+        txn.commit()
+    }
+
+    fn put_rows(&self, pairs: &[Pair], row: usize) -> Result<()> {
+        let (txn, mut cursor) = (self.begin(0)?, ptr::null_mut());
+        // SAFETY: the transaction is live (2).
+        check(unsafe { ffi::mdb_cursor_open(txn.txn, self.dbi, &mut cursor) })?;
+        // Dropped before the transaction ends (3).
+        let cursor = Cursor(cursor);
+        for row in pairs.chunks(row) {
+            let values: Vec<u8> = row.iter().flat_map(|(_, value)| value).copied().collect();
+            let count = ffi::MDB_val { mv_size: row.len(), mv_data: ptr::null_mut() };
+            let (mut k, mut v) =
+                (val(&row[0].0), [ffi::MDB_val { mv_size: 8, ..val(&values) }, count]);
+            // SAFETY: the cursor is open; LMDB reads a key, and so many values of eight bytes as
+            // the second `v` says, and writes there how many it has put.
+            check(unsafe {
+                ffi::mdb_cursor_put(cursor.0, &mut k, v.as_mut_ptr(), ffi::MDB_MULTIPLE)
+            })?;
+        }
+        drop(cursor);
+        txn.commit()
+    }
+
+    fn count(&self) -> Result<u64> {
+        let txn = self.begin(ffi::MDB_RDONLY)?;
+        // SAFETY: a statistic of zeros is one; the transaction is live (2).
+        let stat = unsafe {
+            let mut stat = std::mem::zeroed::<ffi::MDB_stat>();
+            check(ffi::mdb_stat(txn.txn, self.dbi, &mut stat))?;
+            stat
+        };
+        Ok(stat.ms_entries as u64)
+    }
+}
+
 /// A read transaction, with the cursor that it keeps once it has one.
 pub(crate) struct LmdbRead<'e> {
     // Dropped first (3).
@@ -247,6 +311,12 @@ impl Read for LmdbRead<'_> {
             }
         };
         walk(from, way, limit, go, look)
+    }
+
+    const STEPS: bool = true;
+
+    fn steps(&mut self, look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        self.scan(None, Way::Up, u64::MAX, look)
     }
 
     const RENEWS: bool = true;

@@ -193,6 +193,11 @@ pub(crate) trait Engine: Sized + Sync + 'static {
         txn.commit()
     }
 
+    /// An empty multimap in the same database, if the engine has multimaps.
+    fn pairs(&self) -> Result<Option<impl Pairs>> {
+        Ok(None::<NoPairs>)
+    }
+
     /// Makes everything that is committed durable.
     fn sync(&self) -> Result<()>;
 
@@ -223,10 +228,52 @@ pub(crate) trait Engine: Sized + Sync + 'static {
     fn close(self) -> Result<()>;
 }
 
+/// A key and one of its values.
+pub(crate) type Pair = ([u8; 8], [u8; 8]);
+
+/// A multimap whose keys and values have eight bytes.
+pub(crate) trait Pairs {
+    /// Puts pairs one by one in a transaction.
+    fn put(&self, pairs: &[Pair]) -> Result<()>;
+
+    /// Puts them in a transaction by a call for each `row` of values, which have one key.
+    fn put_rows(&self, pairs: &[Pair], row: usize) -> Result<()>;
+
+    /// How many there are.
+    fn count(&self) -> Result<u64>;
+}
+
+/// The multimap of an engine that has none.
+enum NoPairs {}
+
+impl Pairs for NoPairs {
+    fn put(&self, _pairs: &[Pair]) -> Result<()> {
+        match *self {}
+    }
+
+    fn put_rows(&self, _pairs: &[Pair], _row: usize) -> Result<()> {
+        match *self {}
+    }
+
+    fn count(&self) -> Result<u64> {
+        match *self {}
+    }
+}
+
+/// The number that a value is.
+fn number(value: &[u8]) -> u64 {
+    value.first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes))
+}
+
 /// A view of one snapshot.
 pub(crate) trait Read {
     /// Gives the value of `key` to `look`, in the cheapest way the engine has.
     fn get<T>(&mut self, key: &[u8], look: impl FnOnce(&[u8]) -> T) -> Result<Option<T>>;
+
+    /// The number of a key, to which [`Write::add`] added; 0 where there is none.
+    fn sum(&mut self, key: &[u8]) -> Result<u64> {
+        Ok(self.get(key, number)?.unwrap_or(0))
+    }
 
     /// Whether [`Read::get_many`] is there.
     const GETS_MANY: bool = false;
@@ -246,6 +293,30 @@ pub(crate) trait Read {
         look: impl FnMut(&[u8], &[u8]),
     ) -> Result<u64>;
 
+    /// Gives the record at the end that `way` starts at to `look`, in the cheapest way the engine
+    /// has.
+    fn end<T>(&mut self, way: Way, look: impl FnMut(&[u8], &[u8]) -> T) -> Result<Option<T>> {
+        one_of_scan(self, None, way, look)
+    }
+
+    /// Gives the record of `key` to `look`, or else the next one in that way.
+    fn near<T>(
+        &mut self,
+        key: &[u8],
+        way: Way,
+        look: impl FnMut(&[u8], &[u8]) -> T,
+    ) -> Result<Option<T>> {
+        one_of_scan(self, Some(key), way, look)
+    }
+
+    /// Whether [`Read::steps`] is there.
+    const STEPS: bool = false;
+
+    /// As a whole [`Read::scan`] upwards, with a cursor that is still good after changes.
+    fn steps(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        Err("this engine has no cursor that outlives changes".into())
+    }
+
     /// Whether [`Read::scan`] goes downwards, too.
     const SCANS_DOWN: bool = true;
 
@@ -254,6 +325,11 @@ pub(crate) trait Read {
 
     /// As a whole [`Read::scan`] upwards, in the form that hands over a page of records at a time.
     fn scan_pages(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
+        Err("this engine has no scan of pages".into())
+    }
+
+    /// The same, with each record asked for by its number in the page.
+    fn number_pages(&mut self, _look: impl FnMut(&[u8], &[u8])) -> Result<u64> {
         Err("this engine has no scan of pages".into())
     }
 
@@ -266,10 +342,28 @@ pub(crate) trait Read {
     }
 }
 
+/// The first record of a scan, as `look` sees it.
+fn one_of_scan<R: Read + ?Sized, T>(
+    read: &mut R,
+    from: Option<&[u8]>,
+    way: Way,
+    mut look: impl FnMut(&[u8], &[u8]) -> T,
+) -> Result<Option<T>> {
+    let mut seen = None;
+    read.scan(from, way, 1, |key, value| seen = Some(look(key, value)))?;
+    Ok(seen)
+}
+
 /// The writer's transaction; gone without a trace if it is dropped.
 pub(crate) trait Write {
     /// Stores a record, whether or not the key is there.
     fn put(&mut self, key: &[u8], value: &[u8]) -> Result<()>;
+
+    /// Adds to the number that a key has, in the cheapest way the engine has.
+    fn add(&mut self, key: &[u8], more: u64) -> Result<()> {
+        let known = self.get(key, number)?.unwrap_or(0);
+        self.put(key, &(known + more).to_le_bytes())
+    }
 
     /// Stores a record whose key is above all others, in the cheapest way the engine has.
     fn append(&mut self, key: &[u8], value: &[u8]) -> Result<()> {

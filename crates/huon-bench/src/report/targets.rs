@@ -125,6 +125,10 @@ const TARGETS: &[Target] = &[
     against("reads", "scan by pages", "scan", 2.5),
     against("load", "scan by pages, packed", "scan, packed", 1.6),
     peers(Cell("reads", "ranges of 100"), ANY, &[LMDB], 1.3),
+    peers(Cell("places", "first"), ANY, &[LMDB], 1.0),
+    peers(Cell("places", "last"), ANY, &[LMDB], 1.0),
+    peers(Cell("places", "at or above"), ANY, &[LMDB], 1.3),
+    peers(Cell("places", "at or below"), ANY, &[LMDB], 1.3),
     peers(Cell("fixed", "begin and end a read transaction"), ANY, &[LMDB], 1.0),
     peers(Cell("fixed", "renew a read transaction"), ANY, &[LMDB], 0.5),
     peers(Cell("load", "load sequential"), ANY, &[LMDB_WM], 1.0),
@@ -160,6 +164,9 @@ const TARGETS: &[Target] = &[
     itself("ageing", "put, aged", "put, fresh", 0.7),
     itself("ageing", "overwrite, aged", "overwrite, fresh", 0.7),
     size(Cell("load", "load random"), LMDB, 1.05),
+    peers(Cell("fixed", "begin and abort a write transaction"), ANY, &[LMDB], 0.17),
+    peers(Cell("series", "put side by side"), LAZY, &[LMDB], 1.2),
+    size(Cell("series", "put side by side"), LMDB, 0.9),
 ];
 
 /// The file does not grow by more than a tenth between the first and the last look.

@@ -6,14 +6,18 @@ mod ageing;
 mod beside;
 mod cold;
 mod commits;
+mod counters;
 mod crud;
 mod dbbench;
 mod debt;
 mod fixed;
 mod load;
 mod lsmdb;
+mod multimap;
+mod places;
 pub(crate) mod processes;
 mod reads;
+mod series;
 mod void;
 
 use crate::data::{Data, Order, touched};
@@ -74,11 +78,15 @@ pub(crate) const WORKLOADS: &[Listed] = &[
         LAZY,
         300,
     ),
+    listed("places", "records at the ends and next to keys, by cursor and by number", LAZY, 120),
     listed("mixed", "one writer beside one reader, 10 s", LAZY, 120),
     listed("parked", "everything written over beside a reader that sleeps", LAZY, 300),
+    listed("series", "5 M points of 200 series side by side", LAZY, 120),
     listed("voiddb-256k", "4096 values of 256 KiB, keys of 511 bytes: voidDB", DURABLE, 300),
     listed("voiddb-16k", "65,536 values of 16 KiB: voidDB", DURABLE, 300),
     listed("lsmdb", "2 M small records, 1000 in a durable transaction: LSMDB", DURABLE, 300),
+    listed("multimap", "1 M pairs by values a key, and an index of 18,000 documents", LAZY, 300),
+    listed("counters", "1 M times something is added to one of 500 k numbers", LAZY, 120),
     full("dbbench", "the twelve of db_bench", &[Mode::Lazy, Mode::Durable], 600),
     full("voiddb-1k", "1,048,576 values of 1 KiB: voidDB", DURABLE, 600),
     full("ageing", "before and after ten turnovers of 1 M records", LAZY, 1200),
@@ -102,12 +110,16 @@ pub(crate) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         "crud" => crud::run::<E>(session),
         "fixed" => fixed::run::<E>(session),
         "reads-text" => reads::text::<E>(session),
+        "places" => places::run::<E>(session),
         "mixed" => beside::mixed::<E>(session),
         "parked" => beside::parked::<E>(session),
+        "series" => series::run::<E>(session),
         "voiddb-256k" => void::run::<E>(session, 256 << 10, 4096),
         "voiddb-16k" => void::run::<E>(session, 16 << 10, 65_536),
         "voiddb-1k" => void::run::<E>(session, 1 << 10, 1 << 20),
         "lsmdb" => lsmdb::run::<E>(session),
+        "multimap" => multimap::run::<E>(session),
+        "counters" => counters::run::<E>(session),
         "dbbench" => dbbench::run::<E>(session),
         "ageing" => ageing::run::<E>(session),
         "cold" => cold::run::<E>(session),

@@ -70,8 +70,9 @@ const STAT_HELP: &str = "\
 Classes are those of the merges: runs of a class are as many times as large as
 those of the one below as the fan of the table says. Records count once in each
 run that has the key. The debt is what is merged until the policy is content;
-`huon lsm compact` does it. What commits have put, and how long they had to wait
-for merges, only their own process knows: `huon lsm load` says its own.
+`huon lsm compact` does it. What commits and merges have written counts from the
+making of the table on, over all processes. How long commits had to wait for
+merges, only their own process knows: `huon lsm load` says its own.
 
 Examples:
   huon lsm stat data.huon
@@ -91,6 +92,7 @@ const COMPACT_HELP: &str = "\
 Merges in steps of a few megabytes, each a transaction of its own, until the
 policy is content. Others may read, write and merge meanwhile. Ctrl-C ends it
 after a step; whatever ends it, what was merged stays, and the next one goes on.
+Tables with a merge operator are left to the programs that have it.
 The space of merged runs is reused; `huon compact` makes the file shorter.
 
 Examples:
@@ -141,7 +143,8 @@ pub(crate) struct LsmCheck {
 
 const DUMP_HELP: &str = "\
 Each key once, with its newest value: a section for each table, which `huon lsm
-load`, `huon load` and other programs read. With --json, of one table, an object
+load`, `huon load` and other programs read. A table with a merge operator can be
+dumped where its program has merged it to one run. With --json, of one table, an object
 a line, with `key` and `value`, as `huon ls --json` prints and `huon put` reads.
 
 Examples:

@@ -69,6 +69,64 @@ fn stat_says_what_a_table_consists_of() {
 }
 
 #[test]
+fn stat_says_what_was_written() {
+    let place = Place::new();
+    drop(filled(&place, 20));
+    let table = || place.json(&["lsm", "stat", "a.huon"])["tables"][0].clone();
+    // 20 runs of 200 records, and an open run of three: keys of 4 bytes or 1, values of 8, a tag.
+    let put = 4000 * (4 + 8 + 1 + 12) + 2 * (1 + 8 + 1 + 12) + (4 + 1 + 12);
+    let found = table();
+    assert_eq!((&found["put_bytes"], &found["merged_bytes"]), (&put.into(), &0.into()));
+    assert_eq!(found["write_amplification"], 1.0);
+    place.good(&["lsm", "compact", "a.huon", "--idle"]);
+    let found = table();
+    let merged = found["merged_bytes"].as_u64().unwrap();
+    assert!(found["put_bytes"] == put && merged > 0, "{found}");
+    let times = (put + merged) as f64 / put as f64;
+    assert!((found["write_amplification"].as_f64().unwrap() - times).abs() < 1e-9);
+    let said = place.good(&["lsm", "stat", "a.huon"]);
+    assert!(said.contains(&format!("by merges: each byte {times:.1} times")), "{said}");
+}
+
+#[test]
+fn tables_with_a_merge_operator_are_left_to_their_programs() {
+    let place = Place::new();
+    drop(filled(&place, 20));
+    let env = Env::open(place.path("a.huon")).unwrap();
+    let options = LsmOptions { slack: 1000, runs_max: 2000, ..LsmOptions::default() };
+    let lsm = Lsm::with_options(&env, options).unwrap();
+    let sums = LsmDef::<Str, U64>::new("sums").merged_by("sum", |a, b, sum| sum.set(a + b));
+    let sums = lsm.table(&sums).unwrap();
+    for _ in 0..10 {
+        env.update(|txn| (0..200).try_for_each(|n| sums.merge(txn, &format!("{n:03}"), 1)))
+            .unwrap();
+    }
+    let said = place.good(&["lsm", "stat", "a.huon", "-t", "sums"]);
+    assert!(said.contains("merged by") && said.contains("sum"), "{said}");
+    let json = place.json(&["lsm", "stat", "a.huon"]);
+    assert_eq!(json["tables"][1]["merge_operator"], "sum");
+    assert!(json["tables"][0]["merge_operator"].is_null());
+    place.good(&["lsm", "check", "a.huon"]);
+    // All others are merged.
+    let said = place.good(&["lsm", "compact", "a.huon", "--idle"]);
+    assert!(said.starts_with("events: 21 runs became 1;"), "{said}");
+    assert!(said.contains("\nsums: only programs that have its merge operator \"sum\""), "{said}");
+    let json = place.json(&["lsm", "compact", "a.huon"]);
+    let of = |table: usize| (json["tables"][table]["left"].clone(), &json["tables"][table]["runs"]);
+    assert_eq!((of(0), of(1)), ((false.into(), &1.into()), (true.into(), &10.into())));
+    for command in ["compact", "dump"] {
+        let run = place.run(&["lsm", command, "a.huon", "-t", "sums"]);
+        run.fails(2, &["sums", "its merge operator \"sum\""]);
+    }
+    place.run(&["lsm", "dump", "a.huon", "-t", "sums", "--json"]).fails(2, &["sums", "operator"]);
+    // Once its program has merged it, it can be read.
+    lsm.compactor().merge_all().unwrap();
+    let json = place.good(&["lsm", "dump", "a.huon", "-t", "sums", "--json"]);
+    assert!(json.starts_with("{\"key\":\"000\",\"value\":10}\n"), "{json}");
+    assert_eq!(json.lines().count(), 200);
+}
+
+#[test]
 fn runs_are_merged_until_the_policy_is_content_or_one_is_left() {
     let place = Place::new();
     let env = filled(&place, 40);

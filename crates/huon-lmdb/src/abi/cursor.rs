@@ -1,6 +1,7 @@
 //! Cursors.
 
 use std::ptr;
+use std::sync::Arc;
 
 use libc::{c_int, c_uint};
 
@@ -9,10 +10,10 @@ use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, in_reset, show, txn_of
 use huon_c::cursor::Cursor;
 use huon_c::dbi::MAIN;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
-use huon_c::objects::{self, with_cursor};
+use huon_c::objects::{self, with_cursor, with_txn};
 use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
-use huon_c::{Fault, Res};
+use huon_c::{Fault, Res, Txn};
 
 /// # Safety
 /// `cursor` is null, or good for writing.
@@ -25,7 +26,8 @@ pub unsafe extern "C" fn mdb_cursor_open(
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
-        let handle = objects::add_cursor(Cursor::open(&txn_of(txn)?, dbi)?)?;
+        let open = |txn: &Arc<Txn>| objects::add_cursor(Cursor::open(txn, dbi)?);
+        let handle = with_txn(txn as usize, open)?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDB_cursor) }
     })
@@ -64,6 +66,13 @@ pub unsafe extern "C" fn mdb_cursor_get(
 ) -> c_int {
     code(|| {
         let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
+        if let Some(shown) = objects::step(cursor as usize, op) {
+            // SAFETY: the caller's promise.
+            unsafe { show(key, shown.0) };
+            // SAFETY: the caller's promise.
+            unsafe { show(data, shown.1) };
+            return Ok(());
+        }
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
         let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value));

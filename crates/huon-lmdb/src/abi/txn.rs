@@ -7,6 +7,7 @@ use libc::{c_int, c_uint};
 use super::{MDB_env, MDB_txn, code, env_of, txn_of};
 use crate::env::id_of;
 use crate::flags::env::RDONLY;
+use huon_c::objects::with_txn;
 use huon_c::pointers::answer;
 use huon_c::{Begin, Fault, objects};
 
@@ -56,10 +57,10 @@ pub extern "C" fn mdb_txn_abort(txn: *mut MDB_txn) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_reset(txn: *mut MDB_txn) {
-    code(|| txn_of(txn)?.reset());
+    code(|| with_txn(txn as usize, |txn| txn.reset()));
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_txn_renew(txn: *mut MDB_txn) -> c_int {
-    code(|| txn_of(txn)?.renew())
+    code(|| with_txn(txn as usize, |txn| txn.renew()))
 }

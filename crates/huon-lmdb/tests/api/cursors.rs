@@ -313,3 +313,105 @@ fn commit_frees_the_cursors_of_writers_and_those_of_readers_are_renewed() {
     mdb_cursor_close(c);
     mdb_txn_abort(reader);
 }
+
+/// A small generator (splitmix64, Steele et al. 2014).
+fn random(state: &mut u64) -> u64 {
+    *state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
+    let z = (*state ^ (*state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    let z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Cursors of a reader stand on pages, and those of a writer remember keys: both go the same way.
+fn both_go_the_same_way(flags: u32, values_of: impl Fn(u64) -> u64) {
+    let env = Env::new();
+    let dbi = env.dbi("t", flags);
+    let txn = env.begin();
+    let key = |n: u64| format!("key{n:04}").into_bytes();
+    let value = |n: u64| n.to_be_bytes();
+    for n in 0..300 {
+        for v in 0..values_of(n) {
+            assert_eq!(put(txn, dbi, &key(2 * n), &value(2 * v), 0), 0);
+        }
+    }
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let cursors = [cursor(env.read(), dbi), cursor(env.begin(), dbi)];
+    let steps = [
+        NEXT,
+        NEXT,
+        NEXT,
+        PREV,
+        PREV,
+        NEXT_DUP,
+        NEXT_DUP,
+        PREV_DUP,
+        PREV_DUP,
+        NEXT_NODUP,
+        PREV_NODUP,
+        GET_CURRENT,
+        FIRST,
+        LAST,
+        FIRST_DUP,
+        LAST_DUP,
+        SET,
+        SET_RANGE,
+        GET_BOTH,
+        GET_BOTH_RANGE,
+    ];
+    let mut state = u64::from(flags) + 1;
+    let mut found = 0;
+    for step in 0..20_000 {
+        // The same one again mostly, as programs do.
+        let op = steps[random(&mut state) as usize % steps.len()];
+        let times = if (NEXT..=PREV_NODUP).contains(&op) { 20 } else { 2 };
+        let times = 1 + random(&mut state) % times;
+        let (key, value) = (key(random(&mut state) % 610), value(random(&mut state) % 12));
+        for _ in 0..times {
+            let [read, written] = cursors.map(|cursor| seek(cursor, op, &key, &value));
+            assert_eq!(read, written, "step {step}, operation {op}");
+            found += u32::from(read.is_ok());
+        }
+    }
+    assert!(found > 20_000, "{found}");
+}
+
+#[test]
+fn a_reader_and_a_writer_go_the_same_way() {
+    both_go_the_same_way(0, |_| 1);
+    // One value for most keys, a few for some, a tree of them for others.
+    let values = |n: u64| match n % 10 {
+        0 => 5,
+        1 => 800,
+        _ => 1,
+    };
+    both_go_the_same_way(DUPSORT, values);
+    both_go_the_same_way(DUPSORT | DUPFIXED, values);
+}
+
+#[test]
+fn after_a_renewal_a_cursor_begins_anew_or_goes_on() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let fill = |keys: std::ops::Range<u32>| {
+        let txn = env.begin();
+        keys.for_each(|n| assert_eq!(put(txn, dbi, &n.to_be_bytes(), b"v", 0), 0));
+        assert_eq!(mdb_txn_commit(txn), 0);
+    };
+    fill(0..1000);
+    let txn = env.read();
+    let c = cursor(txn, dbi);
+    let key = |found: Result<Pair, i32>| found.map(|(key, _)| key);
+    (0..100_u32).for_each(|n| assert_eq!(key(go(c, NEXT)), Ok(n.to_be_bytes().to_vec())));
+    // Nothing was written: it stands where it stood.
+    mdb_txn_reset(txn);
+    assert_eq!(go(c, NEXT), Err(BAD_TXN));
+    assert_eq!(mdb_txn_renew(txn), 0);
+    assert_eq!(key(go(c, NEXT)), Ok(100_u32.to_be_bytes().to_vec()));
+    // Its page is another one: it stands before the first record, which is somewhere.
+    mdb_txn_reset(txn);
+    fill(1000..1010);
+    assert_eq!(mdb_txn_renew(txn), 0);
+    assert_eq!(key(go(c, NEXT)), Ok(0_u32.to_be_bytes().to_vec()));
+    assert_eq!(mdb_cursor_renew(txn, c), 0);
+    assert_eq!(key(go(c, LAST)), Ok(1009_u32.to_be_bytes().to_vec()));
+}

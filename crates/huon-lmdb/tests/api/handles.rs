@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use crate::common::*;
 
-/// The system's allocator, which counts the bytes that a thread holds.
+/// The system's allocator, which counts the bytes that a thread holds, and its allocations.
 struct Counting;
 
 #[global_allocator]
@@ -14,12 +14,14 @@ static ALLOCATOR: Counting = Counting;
 
 thread_local! {
     static HELD_BYTES: Cell<isize> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<usize> = const { Cell::new(0) };
 }
 
 // SAFETY: every call goes to the system's allocator as it came.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         HELD_BYTES.set(HELD_BYTES.get() + layout.size() as isize);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
         // SAFETY: the caller's promise.
         unsafe { System.alloc(layout) }
     }
@@ -145,4 +147,51 @@ fn handles_give_their_memory_back() {
     (0..CYCLES).for_each(|n| cycle(&env, CYCLES + n));
     let more = HELD_BYTES.get() - before;
     assert!(more < CYCLES as isize, "a byte a cycle: {more}");
+}
+
+fn allocations_of(work: impl FnOnce()) -> usize {
+    let before = ALLOCATIONS.get();
+    work();
+    ALLOCATIONS.get() - before
+}
+
+#[test]
+fn steps_and_resets_allocate_nothing() {
+    let env = Env::new();
+    for flags in [0, DUPSORT] {
+        let dbi = env.dbi(&format!("{flags}"), flags);
+        let txn = env.begin();
+        for n in 0..1000_u32 {
+            assert_eq!(put(txn, dbi, &(n / 4).to_be_bytes(), &n.to_be_bytes(), 0), 0);
+        }
+        assert_eq!(mdb_txn_commit(txn), 0);
+        let txn = env.read();
+        let c = cursor(txn, dbi);
+        let step = |op: u32| {
+            let (mut key, mut value) = (val(b""), val(b""));
+            // SAFETY: the values live.
+            unsafe { mdb_cursor_get(c, &mut key, &mut value, op) }
+        };
+        assert_eq!((step(FIRST), step(NEXT)), (0, 0));
+        let steps =
+            || (0..200).for_each(|_| assert_eq!([step(NEXT), step(PREV), step(NEXT)], [0; 3]));
+        assert_eq!(allocations_of(steps), 0);
+        assert_eq!(step(FIRST), 0);
+        let values = || {
+            assert_eq!([step(NEXT_DUP), step(NEXT_DUP), step(NEXT_DUP)], [0; 3]);
+            if flags == DUPSORT {
+                assert_eq!([step(PREV), step(PREV_DUP), step(NEXT)], [0; 3]);
+            }
+        };
+        assert_eq!(allocations_of(values), 0);
+        let opening = || mdb_cursor_close(cursor(txn, dbi));
+        // A closed cursor serves again.
+        assert_eq!((0..20).map(|_| allocations_of(opening)).min(), Some(0));
+        let reset = || {
+            mdb_txn_reset(txn);
+            assert_eq!(mdb_txn_renew(txn), 0);
+        };
+        assert_eq!(allocations_of(reset), 0);
+        mdb_txn_abort(txn);
+    }
 }

@@ -2,6 +2,7 @@
 //! what the crate writes.
 
 use std::collections::HashMap;
+use std::time::{Duration, SystemTime};
 
 use huon::{Bytes, Env, RawTable, ReadTxn, Str, TableDef, U64};
 use huon_lsm::{Lsm, LsmDef, LsmOptions};
@@ -106,6 +107,7 @@ fn assert_run(
     txn: &ReadTxn,
     manifest: RawTable,
     (number, record): &(u64, Vec<u8>),
+    is_merged: bool,
 ) {
     let run = format.parse("Run record", record);
     let name = format!("\0lsm/t/r/{:03}", run.of("slot"));
@@ -115,6 +117,9 @@ fn assert_run(
         match value.split_last().expect("a tag") {
             (0, value) => assert_eq!(value.len(), 8),
             (1, []) => tombstones += 1,
+            (2, value) if is_merged => assert_eq!(value.len(), 8),
+            // Value, operand, length, time.
+            (4, value) if is_merged => assert_eq!(value[16..20], 8u32.to_le_bytes()),
             _ => panic!("no tag: {value:?}"),
         }
         bytes += (key.len() + value.len() + 12) as u64;
@@ -167,9 +172,14 @@ fn the_document_describes_what_is_written() {
     let told = ["version", "fan", "filter_bits", "small", "open_bytes"].map(|name| header.of(name));
     assert_eq!(told, [1, 8, 12, 128, 256 << 10]);
     assert_eq!(header.strings(), [b"str", b"u64"]);
+    let written = format.parse("Written record", manifest.get(&txn, &[0xFE]).unwrap().unwrap());
+    let stat = t.stat(&txn).unwrap();
+    assert_eq!(written.of("merged"), stat.total_merged_bytes);
+    let open = "open".len() as u64 + 8 + 1 + 12;
+    assert_eq!(written.of("put") + open, stat.total_put_bytes);
     let runs = records(&txn, manifest, 0);
     assert!(runs.len() > 2, "{}", runs.len());
-    runs.iter().for_each(|run| assert_run(&format, &txn, manifest, run));
+    runs.iter().for_each(|run| assert_run(&format, &txn, manifest, run, false));
     let merges = records(&txn, manifest, 2);
     let [(_, merge)] = &merges[..] else { panic!("{} merges have begun", merges.len()) };
     let merge = format.parse("Merge record", merge);
@@ -191,4 +201,40 @@ fn the_document_describes_what_is_written() {
         (delete(1).of("has_end"), delete(1).strings()),
         (0, vec![last.into_bytes(), Vec::new()])
     );
+}
+
+#[test]
+fn the_document_describes_operands() {
+    let format = Format::read();
+    let env = Env::in_memory().unwrap();
+    let lsm = Lsm::with_options(&env, LsmOptions { small: 10, ..LsmOptions::default() }).unwrap();
+    let t = LsmDef::<Str, U64>::new("t").merged_by("sum", |a, b, sum| sum.set(a + b));
+    let t = lsm.table(&t).unwrap();
+    let hour = SystemTime::now() + Duration::from_secs(3600);
+    let key = |n: u64| format!("{n:02}");
+    env.update(|txn| (0..40).try_for_each(|n| t.put(txn, &key(n), 1))).unwrap();
+    env.update(|txn| (20..60).try_for_each(|n| t.merge(txn, &key(n), 1))).unwrap();
+    env.update(|txn| {
+        (30..50).try_for_each(|n| {
+            t.put_until(txn, &key(n), 1, hour)?;
+            t.merge(txn, &key(n), 2)
+        })
+    })
+    .unwrap();
+    env.update(|txn| t.merge(txn, &key(1), 5)).unwrap();
+    let txn = env.read().unwrap();
+    let manifest = table(&txn, "\0lsm/t/m");
+    let header = format.parse("LSM header", manifest.get(&txn, &[0xFF]).unwrap().unwrap());
+    assert_eq!(
+        (header.of("version"), header.strings()),
+        (2, [&b"str"[..], b"u64", b"sum"].map(Vec::from).into())
+    );
+    let runs = records(&txn, manifest, 0);
+    assert_eq!(runs.len(), 4);
+    runs.iter().for_each(|run| assert_run(&format, &txn, manifest, run, true));
+    let tag = |slot: usize, key: &str| {
+        let run = table(&txn, &format!("\0lsm/t/r/{slot:03}"));
+        run.get(&txn, key.as_bytes()).unwrap().and_then(<[u8]>::last).copied()
+    };
+    assert_eq!([tag(0, "01"), tag(1, "25"), tag(2, "35"), tag(3, "01")], [0, 2, 4, 2].map(Some));
 }

@@ -12,6 +12,32 @@ use crate::{Random, small_options};
 
 type Model = BTreeMap<Vec<u8>, Vec<u8>>;
 
+/// A merge operator's name, and what it makes of a value and an operand.
+type Operator = (&'static str, fn(&[u8], &[u8]) -> Vec<u8>);
+
+/// Those of the two LSM tables.
+const OPERATORS: [Operator; 2] = [("tail", tail), ("sum", sum)];
+
+/// The last bytes of both, which show their order.
+fn tail(older: &[u8], newer: &[u8]) -> Vec<u8> {
+    let both = [older, newer].concat();
+    both[both.len().saturating_sub(50)..].to_vec()
+}
+
+/// Both as numbers, of which the lowest bytes count.
+fn sum(older: &[u8], newer: &[u8]) -> Vec<u8> {
+    let number = |bytes: &[u8]| {
+        let mut low = [0; 8];
+        low.iter_mut().zip(bytes).for_each(|(low, byte)| *low = *byte);
+        u64::from_le_bytes(low)
+    };
+    number(older).wrapping_add(number(newer)).to_le_bytes().to_vec()
+}
+
+fn merged(which: usize, older: Option<&Vec<u8>>, operand: Vec<u8>) -> Vec<u8> {
+    older.map_or(operand.clone(), |older| OPERATORS[which].1(older, &operand))
+}
+
 /// Two LSM tables, and an ordinary one.
 #[derive(Clone, Default, PartialEq, Debug)]
 struct Models([Model; 3]);
@@ -27,9 +53,15 @@ struct Tables {
 impl Tables {
     fn open(env: &Env, options: LsmOptions) -> Tables {
         let lsm = Lsm::with_options(env, options).unwrap();
-        let table = |name| lsm.table(&LsmDef::<Bytes, Bytes>::new(name)).unwrap();
+        let table = |which: usize| {
+            let ((operator, act), def) =
+                (OPERATORS[which], LsmDef::<Bytes, Bytes>::named(["a", "b/r/001"][which]));
+            let def =
+                def.merged_by(operator, move |older, newer, both| both.set(&act(older, newer)));
+            lsm.table(&def).unwrap()
+        };
         let ordinary = env.update(|txn| txn.create_table(&ORDINARY)).unwrap();
-        Tables { tables: [table("a"), table("b/r/001")], ordinary, lsm: lsm.clone() }
+        Tables { tables: [table(0), table(1)], ordinary, lsm: lsm.clone() }
     }
 }
 
@@ -92,7 +124,11 @@ impl World {
         let value = self.value();
         let table = self.tables.tables[which].clone();
         let known = self.models.0[which].get(&key).cloned();
-        match self.random.below(60) {
+        match self.random.below(75) {
+            60.. => {
+                table.merge(txn, &key, &value)?;
+                self.models.0[which].insert(key, merged(which, known.as_ref(), value));
+            }
             0..=27 => {
                 table.put(txn, &key, &value)?;
                 self.models.0[which].insert(key, value);
@@ -286,6 +322,11 @@ impl World {
                 1 | 2 => {
                     batch.delete(table, &key).unwrap();
                     self.models.0[which].remove(&key);
+                }
+                3..=5 => {
+                    batch.merge(table, &key, &value).unwrap();
+                    let value = merged(which, self.models.0[which].get(&key), value);
+                    self.models.0[which].insert(key, value);
                 }
                 _ => {
                     batch.put(table, &key, &value).unwrap();

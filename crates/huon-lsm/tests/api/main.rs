@@ -3,6 +3,7 @@
 mod compaction;
 mod format;
 mod histories;
+mod merges;
 mod tables;
 mod writes;
 

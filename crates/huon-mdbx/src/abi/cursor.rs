@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use huon_c::cursor::Cursor;
 use huon_c::flags::put::{ALLDUPS, CURRENT, MULTIPLE, NODUPDATA};
-use huon_c::objects::{self, with_cursor};
+use huon_c::objects::{self, with_cursor, with_txn};
 use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
 use huon_c::{Fault, Res, guarded};
@@ -65,9 +65,10 @@ pub unsafe extern "C" fn mdbx_cursor_open(
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
-        let txn = txn_of(txn)?;
-        tables::check_cursor(&txn, dbi)?;
-        let handle = objects::add_cursor(Cursor::open(&txn, dbi)?)?;
+        let handle = with_txn(txn as usize, |txn| {
+            tables::check_cursor(txn, dbi)?;
+            objects::add_cursor(Cursor::open(txn, dbi)?)
+        })?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDBX_cursor) }
     })
@@ -168,6 +169,13 @@ pub unsafe extern "C" fn mdbx_cursor_get(
 ) -> c_int {
     verdict(|| {
         let op = Op::of(op).ok_or(Fault::Invalid)?;
+        if let Some(shown) = objects::step(cursor as usize, op) {
+            // SAFETY: the caller's promise.
+            unsafe { show(key, shown.0) };
+            // SAFETY: the caller's promise.
+            unsafe { show(data, shown.1) };
+            return Ok(false);
+        }
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(cursor, op, key, data) }?;
         let given = with(cursor, |cursor| {

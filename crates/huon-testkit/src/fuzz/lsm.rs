@@ -114,11 +114,13 @@ fn change(choices: &mut Choices<'_>, fixture: &Fixture) -> (Change, Leaves) {
             (Change::Manifest { key, value: Some(value) }, Leaves::Anything)
         }
         8 | 9 => {
-            // No value of the fixture has a byte before its tag that is a tag.
+            // No value of the fixture has a byte before its tag that is a tag. But where values are
+            // merged, another tag says other things of a record that are as sound.
             let (cut, end) = (choices.below(2), choices.take(2).to_vec());
             let place = choices.below(32);
             let edit = Edit::End { cut, end };
-            (Change::Run { slot: slot(choices), place, edit }, Leaves::All)
+            let left = if fixture.is_merged { Leaves::Anything } else { Leaves::All };
+            (Change::Run { slot: slot(choices), place, edit }, left)
         }
         10 => {
             let place = choices.below(100);

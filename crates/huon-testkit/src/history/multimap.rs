@@ -61,7 +61,8 @@ impl History {
         Ok(())
     }
 
-    /// Those before one that is refused are added.
+    /// One after another, where those before one that is refused are added; or all at once, where
+    /// none is.
     fn insert_many(
         &mut self,
         txn: &mut WriteTxn,
@@ -71,8 +72,14 @@ impl History {
     ) -> Step {
         let alias = digest(key).is_multiple_of(9);
         let Some(multi) = self.multi_handle(txn, id, alias)? else { return Ok(()) };
-        let found = Got::of(insert_all(multi, txn, key, values), Got::Count);
-        let max = self.value_bytes_max();
+        let at_once = !values.is_empty() && digest(key) % 5 < 3;
+        let found = if at_once {
+            multi.put_many(txn, key, values.iter().map(Vec::as_slice))
+        } else {
+            insert_all(multi, txn, key, values)
+        };
+        let (found, max) = (Got::of(found, Got::Count), self.value_bytes_max());
+        let before = self.work.clone();
         let mut expected = Got::Count(0);
         for value in values {
             let added = match self.work.multi_mut(id) {
@@ -82,8 +89,11 @@ impl History {
             match (&mut expected, added) {
                 (Got::Count(count), Got::Flag(new)) => *count += u64::from(new),
                 (_, refused) => {
-                    self.counts.add("insert many in part", 1);
+                    self.counts.add("insert many in part", u64::from(!at_once));
                     expected = refused;
+                    if at_once {
+                        self.work = before;
+                    }
                     break;
                 }
             }

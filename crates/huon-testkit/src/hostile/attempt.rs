@@ -219,6 +219,8 @@ impl Outcome {
         for key in keys.iter().map(|key| &key[..]).chain([&b"user/"[..], &[0xFF; 7], &[]]) {
             self.of(table.get(txn, key));
             self.of(table.contains(txn, key));
+            self.of(table.at_or_above(txn, key));
+            self.of(table.at_or_below(txn, key));
         }
         self.many(txn, table, &keys);
         self.leaves(txn, table, most);

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use huon::sim::SimDisk;
 use huon::{Bytes, Durability, Env, Options, RawTable, TableDef, WriteTxn};
-use huon_lsm::{Lsm, LsmOptions, RawLsmTable};
+use huon_lsm::{Lsm, LsmDef, LsmOptions, RawLsmTable};
 
 /// What the table holds.
 pub type Model = BTreeMap<Vec<u8>, Vec<u8>>;
@@ -26,6 +26,8 @@ const STEPS_MAX: usize = 200;
 pub struct Fixture {
     image: Vec<u8>,
     lsm_options: LsmOptions,
+    /// Whether the table has a merge operator: it appends bytes.
+    pub is_merged: bool,
     /// What the table holds.
     pub model: Model,
     /// Records of the manifest.
@@ -90,19 +92,21 @@ pub fn run_def(slot: u32) -> TableDef<Bytes, Bytes> {
 }
 
 impl Fixture {
-    /// Tables that differ in their filters: in memory, in the file, and none.
+    /// Tables that differ in their filters, which are in memory, in the file, or not there; and one
+    /// with a merge operator.
     pub fn all() -> Vec<Fixture> {
-        [(10, 1 << 20), (10, 0), (0, 0)].map(|(bits, bytes)| Fixture::new(bits, bytes)).into()
+        let all = [(10, 1 << 20, false), (10, 0, false), (0, 0, false), (10, 1 << 20, true)];
+        all.map(|(bits, bytes, is_merged)| Fixture::new(bits, bytes, is_merged)).into()
     }
 
-    fn new(filter_bits: u16, filter_memory: usize) -> Fixture {
+    fn new(filter_bits: u16, filter_memory: usize, is_merged: bool) -> Fixture {
         let disk = SimDisk::new(RESERVE_BYTES).expect("a machine").quiet();
         let env = options().open_simulated(&disk).expect("an environment");
         let lsm_options = lsm_options(filter_bits, filter_memory);
         let lsm = Lsm::with_options(&env, lsm_options.clone()).expect("options");
-        let table = lsm.raw_table(NAME).expect("a table");
+        let table = open(&lsm, is_merged).expect("a table");
         let mut model = Model::new();
-        fill(&env, &lsm, &table, &mut model);
+        fill(&env, &lsm, &table, is_merged, &mut model);
         let txn = env.read().expect("a snapshot");
         let check = table.check(&txn).expect("a check");
         assert!(check.is_clean(), "{:?}", check.problems);
@@ -115,7 +119,7 @@ impl Fixture {
         let slots = slots.filter(|slot| txn.open_table(&run_def(*slot)).unwrap().is_some());
         let slots = slots.collect();
         drop((txn, table, lsm, env));
-        Fixture { image: disk.image(), lsm_options, model, manifest, slots }
+        Fixture { image: disk.image(), lsm_options, is_merged, model, manifest, slots }
     }
 
     /// A machine for [`Fixture::judge`].
@@ -137,7 +141,7 @@ impl Fixture {
         let env = options().open_simulated(machine).expect("an environment");
         env.update(change).expect("a change of ordinary tables");
         let lsm = Lsm::with_options(&env, self.lsm_options.clone()).expect("options");
-        let judge = Judge { env: &env, lsm };
+        let judge = Judge { env: &env, lsm, is_merged: self.is_merged };
         if judge.look(leaves, &self.model) {
             judge.write((leaves == Leaves::All).then(|| self.model.clone()));
             Outcome::Harmless
@@ -146,6 +150,15 @@ impl Fixture {
             Outcome::Noticed
         }
     }
+}
+
+/// Opens the table.
+fn open(lsm: &Lsm, is_merged: bool) -> huon::Result<RawLsmTable> {
+    let def = LsmDef::<Bytes, Bytes>::named(NAME);
+    if !is_merged {
+        return lsm.table(&def);
+    }
+    lsm.table(&def.merged_by("append", |older, newer, both| both.set(&[older, newer].concat())))
 }
 
 fn raw(table: &RawTable, txn: &huon::ReadTxn) -> Vec<(Vec<u8>, Vec<u8>)> {
@@ -161,13 +174,17 @@ fn open_slot(manifest: &[(Vec<u8>, Vec<u8>)]) -> Option<u32> {
 
 /// Runs of all kinds: one that was appended to, some with tombstones, one that is open, and a merge
 /// that has begun.
-fn fill(env: &Env, lsm: &Lsm, table: &RawLsmTable, model: &mut Model) {
+fn fill(env: &Env, lsm: &Lsm, table: &RawLsmTable, is_merged: bool, model: &mut Model) {
     let mut put = |txn: &mut WriteTxn, number: u64, round: u64| {
         if (number + round).is_multiple_of(4) && round > 1 {
             model.remove(&key(number));
             return table.delete(txn, &key(number));
         }
         let value = vec![7; 1 + ((number * 7 + round * 5) % 11) as usize];
+        if is_merged && (number + round).is_multiple_of(3) {
+            model.entry(key(number)).or_default().extend(&value);
+            return table.merge(txn, &key(number), &value);
+        }
         model.insert(key(number), value.clone());
         table.put(txn, &key(number), &value)
     };
@@ -179,6 +196,10 @@ fn fill(env: &Env, lsm: &Lsm, table: &RawLsmTable, model: &mut Model) {
     env.update(|txn| table.delete_range(txn, &key(20)[..]..&key(24)[..])).unwrap();
     (20..24).for_each(|n| drop(model.remove(&key(n))));
     let mut put = |txn: &mut WriteTxn, number: u64| {
+        if is_merged && number.is_multiple_of(3) {
+            model.entry(key(number)).or_default().extend(b"more");
+            return table.merge(txn, &key(number), b"more");
+        }
         model.insert(key(number), b"new".to_vec());
         table.put(txn, &key(number), b"new")
     };
@@ -195,12 +216,13 @@ fn fill(env: &Env, lsm: &Lsm, table: &RawLsmTable, model: &mut Model) {
 struct Judge<'e> {
     env: &'e Env,
     lsm: Lsm,
+    is_merged: bool,
 }
 
 impl Judge<'_> {
     /// Whether a check finds nothing; then the table holds what it must.
     fn look(&self, leaves: Leaves, model: &Model) -> bool {
-        let Ok(table) = self.lsm.raw_table(NAME).map_err(clear) else { return false };
+        let Ok(table) = open(&self.lsm, self.is_merged).map_err(clear) else { return false };
         let txn = self.env.read().expect("a snapshot");
         if !table.check(&txn).map_err(clear).is_ok_and(|check| check.is_clean()) {
             return false;
@@ -248,7 +270,7 @@ impl Judge<'_> {
     /// All writes and merges, of a table in which a check found nothing. `model`: what it holds, if
     /// that is known also of the merge that has begun.
     fn write(&self, mut model: Option<Model>) {
-        let table = self.lsm.raw_table(NAME).unwrap();
+        let table = open(&self.lsm, self.is_merged).unwrap();
         let is = |model: &Option<Model>, what: &str| {
             let found = self.agreed(&table);
             if let Some(model) = model {
@@ -278,7 +300,7 @@ impl Judge<'_> {
 
     /// Everything, of a table that is known to be wrong: there may be errors.
     fn try_all(&self) {
-        let Ok(table) = self.lsm.raw_table(NAME) else { return };
+        let Ok(table) = open(&self.lsm, self.is_merged) else { return };
         let txn = self.env.read().expect("a snapshot");
         let mut count = 0;
         let _ = table.iter(&txn).map(|all| {

@@ -210,7 +210,9 @@ fn multimaps_hold_their_values_in_cells_and_in_trees() {
             compare_pairs(&env, &def, &model);
             // Leaves of the keys, and those of the tree of values.
             let leaves = leaf_pages(&env, name);
-            assert_eq!(leaves > 2, round > 0, "{name}: {leaves} leaves");
+            // A small one that no delete came to may be left.
+            let fits = if round > 0 { leaves > 2 } else { leaves <= 3 };
+            assert!(fits, "{name}: {leaves} leaves");
         }
     }
     let env = open(&disk);

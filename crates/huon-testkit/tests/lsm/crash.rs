@@ -1,5 +1,5 @@
-//! Crash images of scripts with LSM batches, freezing of the open run, steps and last steps of
-//! merges.
+//! Crash images of scripts with LSM batches, operands, freezing of the open run, steps and last
+//! steps of merges.
 //!
 //! 1. After each, the environment opens, and shows the state of one commit over the LSM table and
 //!    an ordinary one: not older than the last one acknowledged as durable (after a kill: as
@@ -17,6 +17,8 @@ use huon_lsm::{Lsm, LsmOptions, RawLsmTable};
 use huon_testkit::crash::{Caps, Losses};
 use huon_testkit::random::Random;
 use huon_testkit::{audit::audit, figures, scale};
+
+use crate::work;
 
 const RESERVE_BYTES: u64 = 2 << 20;
 const STATE: TableDef<Bytes, Bytes> = TableDef::new("state");
@@ -114,8 +116,7 @@ fn key(number: u64) -> Vec<u8> {
 
 fn open(disk: &SimDisk, page_bytes: usize) -> (Env, Lsm, RawLsmTable) {
     let env = options(page_bytes).open_simulated(disk).expect("it opens");
-    let lsm = Lsm::with_options(&env, lsm_options()).expect("options");
-    let table = lsm.raw_table("t").expect("a table");
+    let (lsm, table) = work::open(&env, lsm_options());
     (env, lsm, table)
 }
 
@@ -169,7 +170,7 @@ impl Stage {
         self.acknowledge();
     }
 
-    /// A commit of so many records, some of which are deletes.
+    /// A commit of so many records, some of which are deletes, and some operands.
     fn batch(&mut self, durability: Durability, count: u64) {
         self.commit(durability, |txn, t, model, random| {
             for _ in 0..count {
@@ -177,6 +178,11 @@ impl Stage {
                 if random.chance(25) {
                     t.delete(txn, &key(number)).expect("a delete");
                     model.remove(&number);
+                } else if random.chance(25) {
+                    let operand = vec![random.next() as u8; bytes as usize / 8];
+                    t.merge(txn, &key(number), &operand).expect("a merge");
+                    let older = model.entry(number).or_default();
+                    *older = work::tail(older, &operand);
                 } else {
                     let value = vec![random.next() as u8; bytes as usize];
                     t.put(txn, &key(number), &value).expect("a put");

@@ -8,7 +8,7 @@
 use std::collections::BTreeMap;
 
 use huon::{Bytes, Durability, Env, Error, Options, ReadTxn, Result, TableDef, Txn, U64, WriteTxn};
-use huon_lsm::{Lsm, LsmOptions, RawLsmTable};
+use huon_lsm::{Lsm, LsmDef, LsmOptions, RawLsmTable};
 use huon_testkit::random::Random;
 
 /// Numbers of commits, and the writer and number of each.
@@ -46,6 +46,7 @@ fn key(number: u64) -> Vec<u8> {
 
 enum Change {
     Put(u64, Vec<u8>),
+    Merge(u64, Vec<u8>),
     Delete(u64),
     DeleteRange(u64, u64),
 }
@@ -59,6 +60,7 @@ fn changes(writer: u64, number: u64) -> impl Iterator<Item = Change> {
         match random.below(60) {
             0 => Change::DeleteRange(key, key + random.below(40)),
             1..12 => Change::Delete(key),
+            12..24 => Change::Merge(key, vec![random.next() as u8; random.below(4) as usize]),
             _ => Change::Put(key, vec![random.next() as u8; random.below(40) as usize]),
         }
     })
@@ -71,6 +73,7 @@ pub(crate) fn prepare(txn: &mut WriteTxn, table: &RawLsmTable, writer: u64) -> R
     for change in changes(writer, number) {
         match change {
             Change::Put(number, value) => table.put(txn, &key(number), &value)?,
+            Change::Merge(number, operand) => table.merge(txn, &key(number), &operand)?,
             Change::Delete(number) => table.delete(txn, &key(number))?,
             Change::DeleteRange(from, to) => {
                 table.delete_range(txn, &key(from)[..]..&key(to)[..])?;
@@ -115,6 +118,10 @@ impl Replay {
             for change in changes(writer, number) {
                 match change {
                     Change::Put(key, value) => drop(self.model.insert(key, value)),
+                    Change::Merge(key, operand) => {
+                        let older = self.model.entry(key).or_default();
+                        *older = tail(older, &operand);
+                    }
                     Change::Delete(key) => drop(self.model.remove(&key)),
                     Change::DeleteRange(from, to) => {
                         self.model.retain(|key, _| !(from..to).contains(key));
@@ -158,8 +165,17 @@ pub(crate) fn check(env: &Env, table: &RawLsmTable) {
 
 pub(crate) fn open(env: &Env, options: LsmOptions) -> (Lsm, RawLsmTable) {
     let lsm = Lsm::with_options(env, options).expect("options");
-    let table = lsm.raw_table("t").expect("a table");
+    let def = LsmDef::<Bytes, Bytes>::new("t")
+        .merged_by("tail", |older, newer, both| both.set(&tail(older, newer)));
+    let table = lsm.table(&def).expect("a table");
     (lsm, table)
+}
+
+/// What the merge operator makes of a value and an operand: the last bytes of both, which show
+/// their order.
+pub(crate) fn tail(older: &[u8], newer: &[u8]) -> Vec<u8> {
+    let both = [older, newer].concat();
+    both[both.len().saturating_sub(40)..].to_vec()
 }
 
 /// Whether a merge has begun.

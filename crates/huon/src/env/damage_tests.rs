@@ -9,6 +9,9 @@ use crate::{Bytes, Env, Error, TableDef, WriteTxn};
 const TREE: TableDef<Bytes, Bytes> = TableDef::new("tree");
 const OTHER: TableDef<Bytes, Bytes> = TableDef::new("other");
 const BRANCH: u8 = 1;
+const LEAF: u8 = 2;
+/// Where a page says its level.
+const LEVEL: usize = 13;
 
 /// A file whose table `tree` has these keys, put one by one, and pages of 256 bytes.
 fn file_of(keys: impl Iterator<Item = Vec<u8>>) -> Vec<u8> {
@@ -232,4 +235,49 @@ fn sums_of_false_counts_are_errors() {
     let tree = txn.create_table(&def).unwrap();
     let removed = tree.remove_range(&mut txn, ..);
     assert!(matches!(removed, Err(Error::Corrupt(_))), "{removed:?}");
+}
+
+/// Readers get all that lies before a damaged leaf, and a cursor stays where it was.
+#[test]
+fn what_lies_before_a_damaged_leaf_is_read() {
+    let mut image = file_of(numbered(300));
+    let inside = 150_u32.to_be_bytes();
+    forge_pages(&mut image, LEAF, |page| {
+        if page.windows(4).any(|bytes| bytes == inside) {
+            page[LEVEL] = 9;
+        }
+    });
+    let env = open(&image);
+    let txn = env.read().unwrap();
+    let tree = txn.open_table(&TREE).unwrap().unwrap();
+    for forward in [true, false] {
+        let range = tree.iter(&txn).unwrap();
+        let before: Vec<_> = if forward {
+            range.map_while(Result::ok).collect()
+        } else {
+            range.rev().map_while(Result::ok).collect()
+        };
+        let mut cursor = tree.cursor();
+        if !forward {
+            cursor.to_end();
+        }
+        let mut step = || {
+            let found = if forward { cursor.next(&txn) } else { cursor.prev(&txn) };
+            (found, cursor.position().map(<[u8]>::to_vec))
+        };
+        let last = before.last().expect("there are leaves before it").0;
+        assert!(if forward { last < &inside[..] } else { last > &inside[..] });
+        for record in &before {
+            assert_eq!(step().0.unwrap().as_ref(), Some(record));
+        }
+        for _ in 0..3 {
+            let (found, position) = step();
+            assert!(found.unwrap_err().is_damage());
+            assert_eq!(position.as_deref(), Some(last));
+        }
+    }
+    assert_eq!(tree.first(&txn).unwrap().unwrap().0, 0_u32.to_be_bytes());
+    assert_eq!(tree.last(&txn).unwrap().unwrap().0, 299_u32.to_be_bytes());
+    assert!(tree.at_or_above(&txn, &inside).unwrap_err().is_damage());
+    assert!(tree.at_or_below(&txn, &inside).unwrap_err().is_damage());
 }

@@ -133,10 +133,10 @@ pub(crate) fn scan(
 ) -> Result<()> {
     // R10. Pins that are found below are not older than the marks.
     fence(Ordering::SeqCst);
-    let mut unasked = vec![];
-    unasked.try_push(1..=newest)?;
+    // Mostly there is no guest, and one question is enough.
+    let (mut whole, mut unasked) = (Some(1..=newest), vec![]);
     let mut found = 0;
-    while let Some(range) = unasked.pop() {
+    while let Some(range) = whole.take().or_else(|| unasked.pop()) {
         if found == FOUND_MAX {
             spans.try_push(range)?;
             continue;

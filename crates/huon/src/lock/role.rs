@@ -17,6 +17,7 @@
 //!
 //! The caller decides what a takeover means for the dead holder's work.
 
+use std::cell::OnceCell;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32};
 use std::time::{Duration, Instant};
@@ -164,16 +165,16 @@ impl Role {
     /// Takes the role, waiting at most `timeout`; then `Error::Busy` names the holder. A thread
     /// that would wait for itself gets [`Error::ThreadWrites`] (invariant 6).
     pub(crate) fn acquire(&self, timeout: Duration) -> Result<Acquired> {
-        let deadline = Deadline { start: Instant::now(), timeout };
-        match self.acquire_by(deadline)? {
+        let deadline = Deadline::after(timeout);
+        match self.acquire_by(&deadline)? {
             Some(acquired) => Ok(acquired),
-            None => Err(Error::Busy(self.held_text(deadline.start.elapsed()).into())),
+            None => Err(Error::Busy(self.held_text(deadline.waited()).into())),
         }
     }
 
     /// Takes the role if no living client has it. Never waits.
     pub(crate) fn try_acquire(&self) -> Result<Option<Acquired>> {
-        self.acquire_by(Deadline { start: Instant::now(), timeout: Duration::ZERO })
+        self.acquire_by(&Deadline::after(Duration::ZERO))
     }
 
     /// Releases the role. Only after a successful acquire, once, from any thread.
@@ -245,6 +246,11 @@ impl Role {
         }
     }
 
+    /// P5: refuses to use a descriptor without one for the lock file. Costs a system call.
+    pub(crate) fn check_descriptor(&self) -> Result<()> {
+        self.clients.check_intact()
+    }
+
     /// The client that holds the lock at this moment, dead or alive.
     pub(crate) fn holder(&self) -> Option<LockHolder> {
         let word = self.word(ROLE_HOLDER).load(Ordering::Acquire);
@@ -264,7 +270,7 @@ impl Role {
         })
     }
 
-    fn acquire_by(&self, deadline: Deadline) -> Result<Option<Acquired>> {
+    fn acquire_by(&self, deadline: &Deadline) -> Result<Option<Acquired>> {
         // Before the queue: in a forked child its mutex may be locked for ever.
         if self.forked() {
             return Err(Error::Forked);
@@ -299,7 +305,7 @@ impl Role {
         even_if_poisoned(self.queue.lock())
     }
 
-    fn enter_queue(&self, deadline: Deadline) -> Result<bool> {
+    fn enter_queue(&self, deadline: &Deadline) -> Result<bool> {
         if !deadline.timeout.is_zero() {
             spin(SPIN, || self.looks_open.load(Ordering::Relaxed));
         }
@@ -311,7 +317,7 @@ impl Role {
             // first.
             let mut alone = false;
             while !ours && !alone && !deadline.left().is_zero() {
-                let waited = deadline.start.elapsed();
+                let waited = deadline.waited();
                 alone = self.waits_for_itself(waited);
                 let nap = MOVING.checked_sub(waited).unwrap_or(deadline.left());
                 let nap = if alone { Duration::ZERO } else { nap.min(deadline.left()) };
@@ -344,8 +350,8 @@ impl Role {
 
     // ---- the word
 
-    fn take_word(&self, deadline: Deadline) -> Result<Option<Acquired>> {
-        if self.give_way.swap(false, Ordering::Relaxed) {
+    fn take_word(&self, deadline: &Deadline) -> Result<Option<Acquired>> {
+        if self.give_way.load(Ordering::Relaxed) && self.give_way.swap(false, Ordering::Relaxed) {
             self.let_others_in();
         }
         let mut spun = false;
@@ -358,7 +364,7 @@ impl Role {
             if left.is_zero() {
                 return Ok(None);
             }
-            if self.waits_for_itself_elsewhere(holder, deadline.start.elapsed()) {
+            if self.waits_for_itself_elsewhere(holder, deadline.waited()) {
                 return Err(Error::ThreadWrites);
             }
             if !std::mem::replace(&mut spun, true) {
@@ -393,7 +399,9 @@ impl Role {
                 return Ok(Attempt::HeldBy(holder));
             }
             // After the judgement: through a closed descriptor every client looks dead (P5).
-            self.clients.check_intact()?;
+            if dead || self.needs_descriptor() {
+                self.clients.check_intact()?;
+            }
             let taken =
                 word.compare_exchange(holder, self.me.word(), Ordering::AcqRel, Ordering::Acquire);
             match taken {
@@ -406,6 +414,13 @@ impl Role {
         }
     }
 
+    /// P5: whether the lock file's descriptor must be this client's still for the role to be taken.
+    /// A flusher writes through descriptors next. A writer does not, and asks again before it does;
+    /// but where its byte goes with the descriptor, others take it for dead meanwhile.
+    fn needs_descriptor(&self) -> bool {
+        self.kind == RoleKind::Flusher || !self.board().shared().lasts()
+    }
+
     /// Notes this client as the last holder, before it uses the role; whether it was the last one
     /// before, too.
     fn note_last(&self) -> bool {
@@ -413,6 +428,7 @@ impl Role {
         let again = last.load(Ordering::Relaxed) == self.me.word();
         if !again {
             last.store(self.me.word(), Ordering::Relaxed);
+            self.board().forget_used();
         }
         again
     }
@@ -489,15 +505,26 @@ impl Role {
     }
 }
 
-#[derive(Clone, Copy)]
+/// The end of a wait. Its clock is asked from the first wait on: most acquires have none.
 struct Deadline {
-    start: Instant,
+    start: OnceCell<Instant>,
     timeout: Duration,
 }
 
 impl Deadline {
-    fn left(self) -> Duration {
-        self.timeout.saturating_sub(self.start.elapsed())
+    fn after(timeout: Duration) -> Deadline {
+        Deadline { start: OnceCell::new(), timeout }
+    }
+
+    fn waited(&self) -> Duration {
+        self.start.get_or_init(Instant::now).elapsed()
+    }
+
+    fn left(&self) -> Duration {
+        if self.timeout.is_zero() {
+            return Duration::ZERO;
+        }
+        self.timeout.saturating_sub(self.waited())
     }
 }
 

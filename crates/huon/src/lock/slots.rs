@@ -15,13 +15,15 @@
 //!    the scan's fence; a reader that looks later took a snapshot that the writer protects anyway
 //!    (P10, P14).
 //! 5. A forked child changes nothing here: its slots are the parent's.
-//! 6. A parked reader reads nothing, and reads on only if it swaps its state from parked to live. A
+//! 6. A reader that rests reads nothing, and its slot is live with no pin. It goes on with a pin
+//!    under P14, as one that has just taken the slot.
+//! 7. A parked reader reads nothing, and reads on only if it swaps its state from parked to live. A
 //!    scan passes over a pin only if a writer swapped the state of its slot from parked to evicted.
 //!
 //! States: free -> live (owned) -> parked -> evicted; parked -> live; evicted -> live for another
 //! reader.
 //!
-//! Why 6 keeps a reader from pages that are reused: one word decides, so of the two swaps that
+//! Why 7 keeps a reader from pages that are reused: one word decides, so of the two swaps that
 //! begin at *parked* one succeeds. If it is the reader's, its slot has been live or parked with the
 //! same pin all the time, and every scan saw it. If it is the other one, the reader never reads its
 //! snapshot again. Its earlier reads came before its own swap to parked, which released them; the
@@ -206,6 +208,21 @@ impl Slots {
         if kept.is_err() {
             self.lock_overflow().push(slot.index);
         }
+    }
+
+    /// Takes the pin away. The slot stays the reader's, which may pin another snapshot as long as
+    /// the slot [is its own](Slots::is_own).
+    #[inline]
+    pub(crate) fn rest(&self, slot: &Slot) {
+        if self.is_own(slot) {
+            self.board().row(slot.index)[SLOT_PIN].store(0, Ordering::Release);
+        }
+    }
+
+    /// Whether the slot is still this client's.
+    #[inline]
+    pub(crate) fn is_own(&self, slot: &Slot) -> bool {
+        self.usable(slot.index)
     }
 
     /// The reader promises to [`Slots::unpark`] before it reads on; until then it may be evicted.

@@ -15,6 +15,7 @@ use crate::error::{Error, Result};
 
 mod addresses;
 mod anon;
+mod biased_lock;
 #[cfg(not(any(loom, shuttle)))]
 mod client_files;
 mod counts;
@@ -38,6 +39,7 @@ mod write_map;
 mod zeroed_words;
 
 pub(crate) use addresses::has_plenty;
+pub use biased_lock::{BiasedGuard, BiasedLock, ThisThread};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use counts::Counters;
 pub(crate) use counts::IoCounts;

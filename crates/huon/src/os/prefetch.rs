@@ -7,9 +7,10 @@ const LINE_BYTES: usize = 64;
 const LINE_COUNT: usize = 4;
 /// Lines that [`prefetch_start`] asks for: most cells have no more.
 const START_LINES: usize = 3;
-/// Lines that [`Ahead::ask_on`] asks for: so a page of 4 KiB has come after sixteen records of
-/// another.
+/// Lines that a step asks for, [`Ahead::ask_on`] or [`Ahead::ask_at`]: so a page of 4 KiB has come
+/// after sixteen records of another.
 const LINES_A_STEP: usize = 4;
+const BYTES_A_STEP: usize = LINES_A_STEP * LINE_BYTES;
 
 /// Asks for the first lines of `bytes`, of a whole cell mostly.
 #[inline(always)]
@@ -48,11 +49,20 @@ impl Ahead {
     #[inline(always)]
     pub(crate) fn ask_on(&mut self) {
         if self.next < self.end {
+            self.ask_at(0);
+            self.next = self.next.saturating_add(BYTES_A_STEP);
+        }
+    }
+
+    /// Asks for the lines whose turn is so many steps from here, if there are such, for a reader
+    /// that keeps no count of its steps.
+    #[inline(always)]
+    pub(crate) fn ask_at(self, steps: usize) {
+        let first = self.next.saturating_add(steps.saturating_mul(BYTES_A_STEP));
+        if first < self.end {
             for line in 0..LINES_A_STEP {
-                let address = self.next.wrapping_add(line * LINE_BYTES);
-                ask(std::ptr::without_provenance(address));
+                ask(std::ptr::without_provenance(first.wrapping_add(line * LINE_BYTES)));
             }
-            self.next = self.next.saturating_add(LINES_A_STEP * LINE_BYTES);
         }
     }
 
@@ -98,10 +108,14 @@ mod tests {
             (left > 0).then_some(left)
         });
         let steps: Vec<usize> = steps.collect();
-        assert_eq!(steps.len(), page.len().div_ceil(LINES_A_STEP * LINE_BYTES));
+        assert_eq!(steps.len(), page.len().div_ceil(BYTES_A_STEP));
         assert!(steps.is_sorted_by(|a, b| a > b), "{steps:?}");
         let mut none = Ahead::NONE;
         none.ask_on();
+        [0, 1, 1 << 20, usize::MAX].into_iter().for_each(|steps| {
+            none.ask_at(steps);
+            Ahead::page(page.as_ptr(), page.len()).ask_at(steps);
+        });
         Ahead::page(std::ptr::null::<u8>().wrapping_sub(100), 4096).ask_all();
         Ahead::page(page.as_ptr(), page.len()).ask_all();
     }

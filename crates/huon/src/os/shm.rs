@@ -379,6 +379,10 @@ impl Shared for RealShared {
         }
         let bytes = snapshot_byte(*range.start())..=snapshot_byte(*range.end());
         let found = locks::first_of(&self.file, bytes).map_err(|e| self.failed("lock", e))?;
+        if found.is_none() {
+            // Only this answer does harm if it was about another file.
+            self.check()?;
+        }
         Ok(found.map(|bytes| {
             // A stranger may have locked odd bytes alone: then it is the snapshot below.
             let first = snapshot_of(*bytes.start());

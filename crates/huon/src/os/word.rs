@@ -37,7 +37,7 @@ pub(crate) fn pause(time: std::time::Duration) {
 /// it was ready. A short wait is over before a sleeper would be awake.
 pub(crate) fn spin(moment: std::time::Duration, ready: impl Fn() -> bool) -> bool {
     #[cfg(not(any(loom, shuttle)))]
-    {
+    if !ready() {
         let start = std::time::Instant::now();
         while !ready() && start.elapsed() < moment {
             std::thread::yield_now();

@@ -165,8 +165,7 @@ impl<'p> Branch<'p> {
     #[inline(never)]
     fn compare_lead<O: KeyOrder>(page: &[u8], order: O, key: &[u8]) -> Result<Ordering, Reason> {
         let prefix = Branch { page, slots: &[] }.prefix()?;
-        let lead = order.lead(key, prefix.len());
-        Ok(if lead == prefix { Ordering::Equal } else { order.compare(lead, prefix) })
+        Ok(order.compare(order.lead(key, prefix.len()), prefix))
     }
 
     /// Goes on from an equal head, with whole separators where heads are equal. Takes the parts of

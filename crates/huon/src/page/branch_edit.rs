@@ -5,7 +5,7 @@
 //!    may be refused although the separator itself would fit.
 
 use super::branch::{Branch, CHILD_BYTES, SeparatorRef};
-use super::header::{self, FLAG_EDITED, HEADER_BYTES};
+use super::header::{self, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, audit_heap};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
@@ -73,7 +73,7 @@ impl<'p> BranchMut<'p> {
         self.page[at..at + SLOT_BYTES].copy_from_slice(&cell);
         header::set_heap_bytes(self.page, heap);
         header::set_count(self.page, count + 1);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         self.set_child(index, child);
         Ok(true)
     }
@@ -91,7 +91,7 @@ impl<'p> BranchMut<'p> {
         header::set_dead_bytes(self.page, dead);
         self.close(index, count);
         header::set_count(self.page, count - 1);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         if index == 0 {
             self.page[HEADER_BYTES..HEADER_BYTES + SLOT_BYTES].fill(0);
         }
@@ -148,7 +148,7 @@ impl<'p> BranchMut<'p> {
     ) -> Result<bool, Reason> {
         let done = write_branch(order, self.page, entries)?;
         if done {
-            header::set_flags(self.page, FLAG_EDITED);
+            header::set_edited(self.page, true);
         }
         Ok(done)
     }
@@ -260,7 +260,7 @@ pub(super) fn write_branch<O: KeyOrder>(
     header::set_heap_bytes(out, out.len() - top);
     header::set_dead_bytes(out, 0);
     header::set_prefix_bytes(out, prefix.len());
-    header::set_flags(out, 0);
+    header::set_edited(out, false);
     Ok(true)
 }
 

@@ -17,6 +17,7 @@ use super::order::KeyOrder;
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::{Reserved, TryGrow, copied};
 use std::cmp::Ordering;
+use std::ops::Range;
 
 /// One of the two pages of a division.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -55,9 +56,11 @@ impl SplitPoint {
 /// Where to divide a leaf so that a new cell before slot `index` fits its side.
 ///
 /// `new_cell_bytes` is [`leaf_cell_bytes`] of it. The halves, the new cell counted, are as equal in
-/// bytes as they can be, so the new cell fits if it does anywhere; at the edges of the tree the
-/// full page stays full, for keys that arrive in order. If it does not fit (it is large, and so are
-/// its neighbours) choose and divide again on its side: that has fewer cells each time.
+/// bytes as they can be, so the new cell fits if it does anywhere. Where keys arrive in order, at
+/// the edges of the tree or behind those of one group of many, the page stays as full as it is up
+/// to there. (InnoDB's pages know where they were inserted into last, too.) If the cell does not
+/// fit (it is large, and so are its neighbours) choose and divide again on its side: that has fewer
+/// cells each time.
 pub(crate) fn choose_split(
     leaf: &SlottedLeaf<'_>,
     index: usize,
@@ -81,10 +84,12 @@ pub(crate) fn choose_split(
         let cell = leaf.cell(i)?;
         Ok(leaf_cell_bytes(cell.key.len(), cell.payload.len()))
     };
-    let mut total = new_cell_bytes;
-    for i in 0..count {
-        total += size(i)?;
+    let sizes = |slots: Range<usize>| slots.map(size).sum::<Result<usize, Reason>>();
+    if leaf.goes_on_at(index) {
+        let fits = index < count && sizes(0..index)? + new_cell_bytes <= leaf.room();
+        return Ok(SplitPoint { at: index, side: if fits { Side::Left } else { Side::Right } });
     }
+    let total = new_cell_bytes + sizes(0..count)?;
     let (mut left, mut best) = (0, (usize::MAX, count));
     for here in 1..=count {
         let last = here - 1;
@@ -132,6 +137,7 @@ pub(crate) fn split_leaf<O: KeyOrder>(
     header::init(right, right_ptr, Kind::Leaf, 0);
     pack_cells(order, right, &[leaf.part(at, count)])?;
     pack_cells(order, left, &[leaf.part(0, at)])?;
+    header::forget_inserts_from(left, at);
     Ok(separator)
 }
 

@@ -130,6 +130,7 @@ impl<'p> FixedMut<'p> {
         self.page.copy_within(at..end, next);
         self.page[at..next].copy_from_slice(key);
         header::set_count(self.page, count + 1);
+        header::note_insert(self.page, index);
         true
     }
 
@@ -142,6 +143,7 @@ impl<'p> FixedMut<'p> {
         self.page.copy_within(next..end, at);
         self.page[end - (next - at)..end].fill(0);
         header::set_count(self.page, count - keys.len());
+        header::forget_inserts_from(self.page, keys.start);
     }
 
     /// Where key `index` begins and ends.
@@ -151,8 +153,8 @@ impl<'p> FixedMut<'p> {
     }
 }
 
-/// Divides a full fixed leaf to make room for a new key before key `index`: in the middle, or at
-/// the edges of the tree so that the full page stays full. The right part becomes the leaf
+/// Divides a full fixed leaf to make room for a new key before key `index`: in the middle, or as
+/// [`super::choose_split`] does where keys come in order. The right part becomes the leaf
 /// `right_ptr`. Returns the separator.
 pub(crate) fn split_fixed<O: KeyOrder>(
     order: O,
@@ -165,17 +167,21 @@ pub(crate) fn split_fixed<O: KeyOrder>(
     let leaf = FixedLeaf::view(left, header::count(left), key.len())?;
     let count = leaf.count();
     assert!(index <= count, "split_fixed: no such place");
-    // Keys from `at` on go to the right. A new one at the border becomes the first there, except at
-    // the left edge, where it is all that the left part has.
+    let goes_on = header::goes_on_at(left, index);
+    // Keys from `at` on go to the right.
     let at = match count {
         0 => return Err(Reason::Count),
         1 => index,
         _ if rightmost && index == count => count,
         _ if leftmost && index == 0 => 0,
+        _ if goes_on => index,
         _ => count / 2,
     };
-    let below = at.checked_sub(1).map_or(key, |last| leaf.key(last));
-    let above = if index == at && at != 0 { key } else { leaf.key(at) };
+    // A new one at the border becomes the first there, except at the left edge, where it is all
+    // that the left part has, and where it goes on with that part.
+    let ends_left = index == at && (at == 0 || goes_on && at < count);
+    let below = if ends_left { key } else { leaf.key(at - 1) };
+    let above = if index == at && !ends_left { key } else { leaf.key(at) };
     let separator = copied(order.separator(below, above))?;
     FixedMut::init(right, right_ptr, key.len());
     let moved = copied(&leaf.bytes()[at * key.len()..])?;

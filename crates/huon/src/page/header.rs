@@ -23,7 +23,13 @@ const PREFIX: usize = 28;
 const FLAGS: usize = 30;
 
 /// Flag: the page was edited so that it is not packed any more.
-pub(crate) const FLAG_EDITED: u16 = 1;
+const FLAG_EDITED: u16 = 1;
+/// The other flags of a leaf say where records came last: two bits how many in a row, each right
+/// behind the one before, as far as that counts; the others the slot of the last.
+const ROW_SHIFT: u32 = 1;
+const ROW_MAX: u16 = 3;
+const LAST_SHIFT: u32 = 3;
+const LAST_MAX: usize = (1 << (16 - LAST_SHIFT)) - 1;
 
 const COUNT_SHIFT: u32 = 48;
 
@@ -151,8 +157,49 @@ pub(crate) fn flags(page: &[u8]) -> u16 {
     half(page, FLAGS) as u16
 }
 
-pub(crate) fn set_flags(page: &mut [u8], flags: u16) {
+fn set_flags(page: &mut [u8], flags: u16) {
     set_half(page, FLAGS, usize::from(flags));
+}
+
+/// Whether the page may not be packed.
+pub(crate) fn is_edited(page: &[u8]) -> bool {
+    flags(page) & FLAG_EDITED != 0
+}
+
+pub(crate) fn set_edited(page: &mut [u8], edited: bool) {
+    set_flags(page, flags(page) & !FLAG_EDITED | u16::from(edited));
+}
+
+/// How many of the last inserts of a leaf came in a row, and the slot of the last one.
+fn row(page: &[u8]) -> (u16, usize) {
+    (flags(page) >> ROW_SHIFT & ROW_MAX, usize::from(flags(page) >> LAST_SHIFT))
+}
+
+fn set_row(page: &mut [u8], inserts: u16, last: usize) {
+    let row = if last > LAST_MAX { 0 } else { (last as u16) << LAST_SHIFT | inserts << ROW_SHIFT };
+    set_flags(page, flags(page) & FLAG_EDITED | row);
+}
+
+/// A record was inserted as slot `index` of a leaf.
+#[inline]
+pub(crate) fn note_insert(page: &mut [u8], index: usize) {
+    let (inserts, last) = row(page);
+    let goes_on = inserts > 0 && last + 1 == index;
+    set_row(page, if goes_on { ROW_MAX.min(inserts + 1) } else { 1 }, index);
+}
+
+/// Slots from `index` on have left a leaf, or have others' records.
+pub(crate) fn forget_inserts_from(page: &mut [u8], index: usize) {
+    if row(page).1 >= index {
+        set_row(page, 0, 0);
+    }
+}
+
+/// Whether some records were inserted in a row, and one for slot `index` goes on with it. A hint:
+/// damaged pages may say anything.
+pub(crate) fn goes_on_at(page: &[u8], index: usize) -> bool {
+    let (inserts, last) = row(page);
+    inserts == ROW_MAX && last + 1 == index
 }
 
 const _: () = assert!(FLAGS + 2 == HEADER_BYTES);

@@ -14,6 +14,7 @@
 //!
 //! The layers above know what a payload means (a run, a tree record).
 
+use super::compare::are_same;
 use super::header::{self, HEADER_BYTES};
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
@@ -115,6 +116,17 @@ impl<'p> SlottedLeaf<'p> {
     #[inline(always)]
     pub(crate) fn prefix_bytes(&self) -> usize {
         header::prefix_bytes(self.page)
+    }
+
+    /// Whether a record for slot `index` would go on with a row of inserts; see
+    /// [`header::goes_on_at`].
+    pub(super) fn goes_on_at(&self, index: usize) -> bool {
+        header::goes_on_at(self.page, index)
+    }
+
+    /// Bytes that slots and cells may take.
+    pub(super) fn room(&self) -> usize {
+        self.page.len() - HEADER_BYTES
     }
 
     /// The same leaf without the slots before `from` and from `to` on.
@@ -239,10 +251,11 @@ impl<'p> SlottedLeaf<'p> {
         seek_steadily(self.slots, 0, probe.head(self.prefix_bytes())).ok()
     }
 
-    /// The bytes from where the cell begins that a [`SlottedLeaf::guess`] led to.
+    /// The bytes from where the cell of slot `i` begins. Panics if there is no such slot: an
+    /// internal mistake.
     #[inline]
-    pub(crate) fn guessed_bytes(&self, tie: Tie) -> &'p [u8] {
-        self.page.get(slot_offset(&self.slots[tie.mid])..).unwrap_or(&[])
+    pub(crate) fn bytes_from(&self, i: usize) -> &'p [u8] {
+        self.page.get(slot_offset(&self.slots[i])..).unwrap_or(&[])
     }
 
     /// The second half of [`SlottedLeaf::get`].
@@ -253,7 +266,7 @@ impl<'p> SlottedLeaf<'p> {
         tie: Tie,
     ) -> Result<Option<Cell<'p>>, Reason> {
         let cell = self.cell(tie.mid)?;
-        if cell.key == probe.key {
+        if are_same(cell.key, probe.key) {
             return Ok(Some(cell));
         }
         Self::get_tie(self.page, self.slots, probe.order, probe.key, tie)
@@ -290,16 +303,21 @@ impl<'p> SlottedLeaf<'p> {
         probe: &Probe<'_, O>,
     ) -> Result<Result<usize, usize>, Reason> {
         let prefix_bytes = self.prefix_bytes();
-        if prefix_bytes != 0 && !self.slots.is_empty() {
+        let found = seek(self.slots, 0, probe.head(prefix_bytes));
+        if prefix_bytes != 0
+            && let Some(last) = self.slots.len().checked_sub(1)
+        {
+            // Any record shows the prefix: the one that was found is mostly looked at anyway.
+            let near = found.map_or_else(|place| place.min(last), |tie| tie.mid);
             let (order, key) = (probe.order, probe.key);
-            let shared = order.lead(self.key(0)?, prefix_bytes);
+            let shared = order.lead(self.key(near)?, prefix_bytes);
             match order.compare(order.lead(key, prefix_bytes), shared) {
                 Ordering::Less => return Ok(Err(0)),
                 Ordering::Greater => return Ok(Err(self.slots.len())),
                 Ordering::Equal => {}
             }
         }
-        match seek(self.slots, 0, probe.head(prefix_bytes)) {
+        match found {
             Err(place) => Ok(Err(place)),
             Ok(tie) => Self::search_tie(self.page, self.slots, probe.order, probe.key, tie),
         }

@@ -3,8 +3,8 @@
 //! 1. After every call the page is a valid leaf, unless the page was damaged before (`Err`).
 //! 2. The prefix only shrinks while a page is edited; packing makes it as long as it can be.
 //! 3. `heap_bytes` and `dead_bytes` stay exact, so whether something fits is known without a walk.
-//! 4. A page without [`FLAG_EDITED`] is packed, and stays so as long as records come and go in its
-//!    middle: a page that a transaction changes once need not be packed for that. A writer that
+//! 4. A page that is not marked as edited is packed, and stays so as long as records come and go in
+//!    its middle: a page that a transaction changes once need not be packed for that. A writer that
 //!    appends adds many, and packs once. (The flag is never trusted that a page is packed: see
 //!    `parts_at`.)
 //!
@@ -12,13 +12,13 @@
 
 use std::ops::Range;
 
-use super::header::{self, FLAG_EDITED, HEADER_BYTES};
+use super::header::{self, HEADER_BYTES};
 use super::leaf::{
     Cell, PayloadKind, SLOT_BYTES, SlottedLeaf, TAG_BYTES, audit_heap, leaf_cell_bytes, tag,
 };
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::slot;
+use super::probe::{SlotBytes, slot, slot_offset};
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
 use crate::planted::{self, Bug};
@@ -73,15 +73,8 @@ impl<'p> LeafMut<'p> {
         if payload_bytes >= self.page.len() {
             return Ok(None);
         }
-        let need = leaf_cell_bytes(key.len(), payload_bytes);
-        if need > self.gap() {
-            if need > self.gap() + header::dead_bytes(self.page) {
-                return Ok(None);
-            }
-            self.compact(order)?;
-            if need > self.gap() {
-                return Err(Reason::Cell);
-            }
+        if !self.make_gap(order, leaf_cell_bytes(key.len(), payload_bytes))? {
+            return Ok(None);
         }
         self.share_prefix(order, key)?;
         let bytes = TAG_BYTES + key.len() + payload_bytes;
@@ -93,6 +86,7 @@ impl<'p> LeafMut<'p> {
         let (at, next) = self.slot_place(index);
         self.page.copy_within(at..table_end - SLOT_BYTES, next);
         header::set_count(self.page, count + 1);
+        header::note_insert(self.page, index);
         let head = order.head(key, header::prefix_bytes(self.page));
         self.set_slot(index, head, offset, key.len());
         self.page[offset + TAG_BYTES..][..key.len()].copy_from_slice(key);
@@ -114,6 +108,7 @@ impl<'p> LeafMut<'p> {
         self.page.copy_within(next..table_end, at);
         self.page[table_end - SLOT_BYTES..table_end].fill(0);
         header::set_count(self.page, count - 1);
+        header::forget_inserts_from(self.page, index);
         if count == 1 {
             header::set_heap_bytes(self.page, 0);
             header::set_dead_bytes(self.page, 0);
@@ -126,7 +121,7 @@ impl<'p> LeafMut<'p> {
     pub(crate) fn remove_range(&mut self, slots: Range<usize>) -> Result<(), Reason> {
         if slots.len() > 1 {
             // Else all that lies before would be moved for each of them.
-            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+            header::set_edited(self.page, true);
         }
         slots.rev().try_for_each(|index| self.remove(index))
     }
@@ -186,6 +181,34 @@ impl<'p> LeafMut<'p> {
         }
     }
 
+    /// Opens `bytes` bytes in the payload of slot `index` before its byte `at`, which hold anything
+    /// until the caller fills them; the payload. `None`: they do not fit, and nothing changed.
+    ///
+    /// The rest of the payload stays where it is; all that lies before it in the heap moves, so
+    /// that nothing is left dead and a packed page stays packed.
+    pub(crate) fn widen<O: KeyOrder>(
+        &mut self,
+        order: O,
+        index: usize,
+        kind: PayloadKind,
+        (at, bytes): (usize, usize),
+    ) -> Result<Option<&mut [u8]>, Reason> {
+        if !self.make_gap(order, bytes)? {
+            return Ok(None);
+        }
+        let (offset, cell) = self.cell(index)?;
+        let (key_bytes, payload_bytes) = (cell.key.len(), cell.payload.len());
+        if at > payload_bytes {
+            return Err(Reason::Cell);
+        }
+        let start = self.page.len() - header::heap_bytes(self.page);
+        let place = offset + TAG_BYTES + key_bytes + at;
+        self.page.copy_within(start..place, start - bytes);
+        self.move_cells(start, offset, bytes);
+        header::set_heap_bytes(self.page, header::heap_bytes(self.page) + bytes);
+        Ok(Some(self.set_tag(offset - bytes, key_bytes, kind, payload_bytes + bytes)))
+    }
+
     /// The payload of slot `index`, to be changed in place.
     pub(crate) fn payload_mut(&mut self, index: usize) -> Result<&mut [u8], Reason> {
         let (offset, cell) = self.cell(index)?;
@@ -201,6 +224,18 @@ impl<'p> LeafMut<'p> {
             return Err(Reason::Cell);
         }
         Ok((offset, cell))
+    }
+
+    /// Makes the gap between slots and heap hold so many bytes; whether they fit the page.
+    fn make_gap<O: KeyOrder>(&mut self, order: O, bytes: usize) -> Result<bool, Reason> {
+        if bytes <= self.gap() {
+            return Ok(true);
+        }
+        if bytes > self.gap() + header::dead_bytes(self.page) {
+            return Ok(false);
+        }
+        self.compact(order)?;
+        if bytes <= self.gap() { Ok(true) } else { Err(Reason::Cell) }
     }
 
     /// Bytes between slots and heap.
@@ -237,13 +272,15 @@ impl<'p> LeafMut<'p> {
     /// slots before are those that lie before. Costs a look at each slot.
     fn parts_at(&self, index: usize) -> Option<usize> {
         let leaf = self.as_leaf();
-        if header::flags(self.page) & FLAG_EDITED != 0 || index >= leaf.count() {
+        if header::is_edited(self.page) || index >= leaf.count() {
             return None;
         }
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
-        let before = (0..index).all(|i| (start..end).contains(&leaf.offset(i)));
-        let after = (index..leaf.count()).all(|i| leaf.offset(i) >= end);
-        let is_packed = before && after || planted::is(Bug::PackedUnchecked);
+        let table_end = HEADER_BYTES + SLOT_BYTES * leaf.count();
+        let slots = self.page[HEADER_BYTES..table_end].as_chunks().0;
+        let (before, after) = slots.split_at(index);
+        let is_packed = lie_between(before, start, end) && lie_between(after, end, self.page.len())
+            || planted::is(Bug::PackedUnchecked);
         ((start..self.page.len()).contains(&end) && is_packed).then_some(end)
     }
 
@@ -275,11 +312,27 @@ impl<'p> LeafMut<'p> {
         }
     }
 
+    /// The cells from `first` to the one at `last` have moved so many bytes forward. Costs a look
+    /// at each slot, with neither branch nor comparison, so that compilers take several at once.
+    fn move_cells(&mut self, first: usize, last: usize, bytes: usize) {
+        const OFFSET_SHIFT: u32 = 32;
+        let table_end = HEADER_BYTES + SLOT_BYTES * header::count(self.page);
+        let (first, span, step) = (first as u64, (last - first) as u64, bytes as u64);
+        for slot in self.page[HEADER_BYTES..table_end].as_chunks_mut::<SLOT_BYTES>().0 {
+            let word = u64::from_le_bytes(*slot);
+            let above_first = (word >> OFFSET_SHIFT & 0xFFFF).wrapping_sub(first);
+            // The highest bit says that one of the differences is negative.
+            let stays = (above_first | span.wrapping_sub(above_first)) >> 63;
+            let moved = stays.wrapping_sub(1) & step << OFFSET_SHIFT;
+            *slot = (word - moved).to_le_bytes();
+        }
+    }
+
     /// Takes bytes from the gap for a cell; returns where it begins.
     fn new_cell(&mut self, bytes: usize) -> usize {
         let heap = header::heap_bytes(self.page) + bytes;
         header::set_heap_bytes(self.page, heap);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         self.page.len() - heap
     }
 
@@ -289,7 +342,7 @@ impl<'p> LeafMut<'p> {
         let lowest = offset == self.page.len() - heap;
         if lowest && header::dead_bytes(self.page) + bytes <= heap {
             header::set_heap_bytes(self.page, heap - bytes);
-            header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+            header::set_edited(self.page, true);
             return Ok(());
         }
         self.bury(bytes)
@@ -302,7 +355,7 @@ impl<'p> LeafMut<'p> {
             return Err(Reason::Cell);
         }
         header::set_dead_bytes(self.page, dead);
-        header::set_flags(self.page, header::flags(self.page) | FLAG_EDITED);
+        header::set_edited(self.page, true);
         Ok(())
     }
 
@@ -334,9 +387,19 @@ impl<'p> LeafMut<'p> {
         let copy = copied(self.page)?;
         let leaf = SlottedLeaf::view(&copy, header::count(&copy))?;
         pack_cells(order, self.page, &[leaf])?;
-        header::set_flags(self.page, FLAG_EDITED);
+        header::set_edited(self.page, true);
         Ok(())
     }
+}
+
+/// Whether the cells of these slots begin between two places. As `LeafMut::move_cells`.
+fn lie_between(slots: &[SlotBytes], from: usize, until: usize) -> bool {
+    let (from, until) = (from as u64, until as u64);
+    let differences = slots.iter().fold(0, |differences, slot| {
+        let offset = slot_offset(slot) as u64;
+        differences | offset.wrapping_sub(from) | until.wrapping_sub(1 + offset)
+    });
+    differences >> 63 == 0
 }
 
 /// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the
@@ -370,7 +433,7 @@ pub(super) fn pack_cells<O: KeyOrder>(
     header::set_heap_bytes(out, out.len() - top);
     header::set_dead_bytes(out, 0);
     header::set_prefix_bytes(out, prefix_bytes);
-    header::set_flags(out, 0);
+    header::set_edited(out, false);
     Ok(())
 }
 

@@ -15,7 +15,9 @@
 //! ```
 //!
 //! 1. All that a reader needs lies in the first 512 bytes.
-//! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`.
+//! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`. A
+//!    commit does so with all but the list of free space, which lies inside the file already
+//!    (`store/space`).
 //! 3. Magic, version, features, checksum and uuid keep their places and the checksum its meaning in
 //!    every version: so each version tells a whole block of a newer one from a torn block.
 //! 4. A block that is whole and says what this version does not know is never taken for a damaged
@@ -215,11 +217,44 @@ impl Meta {
         self.encode_into(&mut out).map(|()| out)
     }
 
-    /// The same, into a block of zeros: it is long to be copied once more.
-    pub(crate) fn encode_into(&self, out: &mut [u8; META_BYTES]) -> Result<(), MetaFault> {
-        if let Some(flaw) = self.flaw() {
+    /// The same, into a block that is zero or holds another meta: it is long to be copied once
+    /// more.
+    fn encode_into(&self, out: &mut [u8; META_BYTES]) -> Result<(), MetaFault> {
+        match self.flaw() {
+            Some(flaw) => Err(MetaFault::Corrupt(flaw)),
+            None => {
+                self.write(self.items.iter().copied(), out);
+                Ok(())
+            }
+        }
+    }
+
+    /// The same with these items instead of its own, which lie inside the file, and fit. Returns
+    /// behind how many bytes there are zeros only.
+    pub(crate) fn encode_listing(
+        &self,
+        items: impl Iterator<Item = Item> + Clone,
+        out: &mut [u8; META_BYTES],
+    ) -> Result<usize, MetaFault> {
+        if let Some(flaw) = self.head_flaw() {
             return Err(MetaFault::Corrupt(flaw));
         }
+        debug_assert!(
+            Meta { items: items.clone().collect(), ..self.clone() }.flaw().is_none(),
+            "a list of free space that would not be believed"
+        );
+        Ok(self.write(items, out))
+    }
+
+    fn write(&self, items: impl Iterator<Item = Item>, out: &mut [u8; META_BYTES]) -> usize {
+        let end = |count: usize| ITEMS + count * ITEM_BYTES;
+        let (before, mut count) = (end(half(out, ITEM_COUNT) as usize), 0);
+        for (item, place) in items.zip(out[ITEMS..].as_chunks_mut().0) {
+            *place = item.encode();
+            count += 1;
+        }
+        let used = end(count);
+        out[used..before.max(used)].fill(0);
         out[..VERSION].copy_from_slice(MAGIC);
         out[UUID..PAGE_BYTES].copy_from_slice(&self.uuid);
         let g = &self.geometry;
@@ -233,7 +268,7 @@ impl Meta {
             (GEOMETRY + 12, g.shrink),
             (USED, self.used),
             (APP_FLAGS, self.app_flags),
-            (ITEM_COUNT, self.items.len() as u32),
+            (ITEM_COUNT, count as u32),
             (SWEEP, self.sweep.owed),
             (SWEEP + 12, self.sweep.line),
             (SWEEP + 16, self.sweep.roof),
@@ -255,11 +290,8 @@ impl Meta {
             out[at..at + 8].copy_from_slice(&value.to_le_bytes());
         }
         out[MAIN..MARKERS].copy_from_slice(&self.main.encode());
-        for (item, place) in self.items.iter().zip(out[ITEMS..].as_chunks_mut().0) {
-            *place = item.encode();
-        }
         stamp(out);
-        Ok(())
+        used
     }
 
     pub(crate) fn decode(block: &[u8; META_BYTES]) -> Result<Meta, MetaFault> {
@@ -321,14 +353,26 @@ impl Meta {
 
     /// What contradicts itself in this meta, if anything does.
     pub(crate) fn flaw(&self) -> Option<&'static str> {
-        let root = self.main.root;
+        self.head_flaw().or_else(|| self.list_flaw())
+    }
+
+    /// The same of the list of free space.
+    fn list_flaw(&self) -> Option<&'static str> {
         let first = first_data_page(self.page_bytes as usize);
         let outside = |item: &Item| {
             let end = u64::from(item.pgno) + u64::from(item.page_count());
             !item.is_sound() | (item.pgno < first) | (end > u64::from(self.used))
         };
-        // All of them, without a branch for each: a whole meta has none, and each commit asks.
+        // All of them, without a branch for each: a whole meta has none.
         let any_outside = || self.items.iter().fold(false, |any, item| any | outside(item));
+        let is_flawed = self.items.len() > META_ITEMS_MAX || any_outside();
+        is_flawed.then_some("a free-list entry of a meta lies outside the file")
+    }
+
+    /// The same of all else.
+    fn head_flaw(&self) -> Option<&'static str> {
+        let root = self.main.root;
+        let first = first_data_page(self.page_bytes as usize);
         if self.txnid.0 == 0
             || self.before > self.txnid
             || self.txnid.0 > self.ceiling
@@ -347,8 +391,6 @@ impl Meta {
             && (root.pgno.0 < first || root.pgno.0 >= self.used || root.birth > self.txnid)
         {
             Some("the root of a meta lies outside the file")
-        } else if self.items.len() > META_ITEMS_MAX || any_outside() {
-            Some("a free-list entry of a meta lies outside the file")
         } else {
             None
         }

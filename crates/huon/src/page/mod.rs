@@ -13,7 +13,8 @@
 //! 26  u16  dead_bytes     bytes of the heap that no slot names
 //! 28  u16  prefix_bytes   leading bytes (in key order) that all keys of the page share; in a fixed
 //!                         leaf the length of each key
-//! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file)
+//! 30  u16  flags          bit 0: edited since it was packed (never set on a page in the file); of
+//!                         leaves also where records came last
 //! ```
 //!
 //! A [`Ptr`] names one content for ever; a page whose pgno or birth differ from its pointer is
@@ -23,6 +24,7 @@ mod branch;
 mod branch_edit;
 mod checksum;
 mod chunk;
+mod compare;
 mod divide;
 mod fixed;
 pub(crate) mod header;
@@ -66,4 +68,4 @@ pub(crate) use probe::{Probe, Tie};
 pub(crate) use run::{RunRef, overflow_pages};
 pub(crate) use tree_record::{MAX_DEPTH, ManyValues, OrderKind, TREE_BYTES, Tree};
 pub(crate) use types::{Kind, Pgno, Ptr, Reason, Txnid};
-pub(crate) use value_set::{SetItems, ValueSet, write_values};
+pub(crate) use value_set::{Growth, SetItems, ValueSet, write_values};

@@ -8,6 +8,7 @@
 //!
 //! Native little-endian integers are the reversed order with a fixed key length.
 
+use super::compare::compare;
 use crate::planted::{self, Bug};
 use std::cmp::Ordering;
 
@@ -127,7 +128,7 @@ impl KeyOrder for BytesOrder {
 
     #[inline(always)]
     fn compare(&self, a: &[u8], b: &[u8]) -> Ordering {
-        a.cmp(b)
+        compare(a, b)
     }
 
     #[inline]

@@ -7,7 +7,7 @@
 //! keys share it.
 
 use super::branch::{Branch, CHILD_BYTES};
-use super::header::{self, FLAG_EDITED, HEADER_BYTES};
+use super::header::{self, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, SlottedLeaf};
 use super::types::{Kind, Reason};
 
@@ -15,7 +15,7 @@ use super::types::{Kind, Reason};
 ///
 /// A page too damaged to be packed stays as it is; its next reader finds the damage.
 pub(crate) fn pack_for_writing(page: &mut [u8], scratch: &mut [u8]) {
-    if header::flags(page) & FLAG_EDITED == 0 {
+    if !header::is_edited(page) {
         return;
     }
     scratch.copy_from_slice(page);
@@ -33,7 +33,7 @@ pub(crate) fn pack_for_writing(page: &mut [u8], scratch: &mut [u8]) {
         _ => return,
     };
     match packed {
-        Ok(()) => header::set_flags(page, 0),
+        Ok(()) => header::set_edited(page, false),
         Err(_) => page.copy_from_slice(scratch),
     }
 }

@@ -9,7 +9,8 @@
 //!    called a set: a single value lies there as it is. In memory that is a set, too.
 //! 2. Ends count from the first byte of the first value. They never fall.
 //!
-//! Sets are short (a cell is at most half a page), and are made anew when they change.
+//! Sets are short: a cell is at most half a page. A new value is written into the cell
+//! ([`Growth`]) as long as that fits its page; else the set is made anew.
 
 use std::cmp::Ordering;
 
@@ -63,6 +64,32 @@ impl<'p> ValueSet<'p> {
         if set.count < 2 { Err(Reason::Cell) } else { Ok(set) }
     }
 
+    /// How many values the set in `payload` has, without a look at them. `None`: it is damaged.
+    #[inline(always)]
+    pub(crate) fn count_in(payload: &[u8], fixed_bytes: usize) -> Option<usize> {
+        let count = match payload.len().checked_div(fixed_bytes) {
+            Some(count) if count * fixed_bytes == payload.len() => count,
+            Some(_) => return None,
+            None => usize::from(u16::from_le_bytes(*payload.first_chunk()?)),
+        };
+        (count > 1).then_some(count)
+    }
+
+    /// Value `at` of the set in `payload`, without a look at the others. `None`: there is none, or
+    /// the set is damaged.
+    #[inline(always)]
+    pub(crate) fn value_in(payload: &'p [u8], fixed_bytes: usize, at: usize) -> Option<&'p [u8]> {
+        if fixed_bytes != 0 {
+            return payload.get(at.checked_mul(fixed_bytes)?..)?.get(..fixed_bytes);
+        }
+        let (count, rest) = payload.split_first_chunk::<HALF_BYTES>()?;
+        let ends_bytes = usize::from(u16::from_le_bytes(*count)) * HALF_BYTES;
+        let (ends, values) = rest.split_at_checked(ends_bytes)?;
+        let end = |i: usize| ends.as_chunks().0.get(i).map(|end| u16::from_le_bytes(*end).into());
+        let start = at.checked_sub(1).map_or(Some(0), end)?;
+        values.get(start..end(at)?)
+    }
+
     /// The set of a single value; `fixed_bytes` as in [`ValueSet::view`].
     pub(crate) fn single(value: &'p [u8], fixed_bytes: usize) -> ValueSet<'p> {
         let is_odd = fixed_bytes == 0;
@@ -75,13 +102,36 @@ impl<'p> ValueSet<'p> {
     }
 
     /// Panics if there is no such value: an internal mistake.
+    #[inline]
     pub(crate) fn value(&self, i: usize) -> &'p [u8] {
-        let Some(ends) = self.ends else {
-            return &self.values[i * self.fixed_bytes..][..self.fixed_bytes];
+        &self.values[self.start(i)..self.start(i + 1)]
+    }
+
+    /// Where value `i` begins, or the values before it end.
+    #[inline]
+    fn start(&self, i: usize) -> usize {
+        match self.ends {
+            None => i * self.fixed_bytes,
+            Some(_) if i == 0 => 0,
+            Some(ends) => usize::from(u16::from_le_bytes(ends[i - 1])),
+        }
+    }
+
+    /// What a new value makes of the payload, which goes before value `index`.
+    pub(crate) fn growth(&self, index: usize, value_bytes: usize) -> Growth {
+        let table = |count: usize| match (self.is_odd, count) {
+            (false, _) | (true, 1) => 0,
+            (true, count) => HALF_BYTES * (1 + count),
         };
-        let end = |i: usize| usize::from(u16::from_le_bytes(ends[i]));
-        let start = if i == 0 { 0 } else { end(i - 1) };
-        &self.values[start..end(i)]
+        Growth {
+            index,
+            count: self.count,
+            start: self.start(index),
+            old_table: table(self.count),
+            table: table(self.count + 1),
+            value_bytes,
+            bytes: table(self.count + 1) + self.values.len() + value_bytes,
+        }
     }
 
     /// Where the value is (`Ok`), or where it would be inserted (`Err`).
@@ -98,6 +148,14 @@ impl<'p> ValueSet<'p> {
         Err(lo)
     }
 
+    /// As [`ValueSet::search`] for a value to be added: one above all others is found at once.
+    pub(crate) fn place<O: KeyOrder>(&self, order: O, value: &[u8]) -> Result<usize, usize> {
+        match order.compare(self.value(self.count - 1), value) {
+            Ordering::Less => Err(self.count),
+            _ => self.search(order, value),
+        }
+    }
+
     /// The values one behind the other, if all have one length and it is known.
     fn packed(&self) -> Option<&'p [u8]> {
         (!self.is_odd).then_some(self.values)
@@ -112,6 +170,54 @@ impl<'p> ValueSet<'p> {
     pub(crate) fn audit<O: KeyOrder>(&self, order: O) -> Result<(), Reason> {
         let rises = |i: usize| order.compare(self.value(i - 1), self.value(i)) == Ordering::Less;
         if (1..self.count).all(rises) { Ok(()) } else { Err(Reason::Order) }
+    }
+}
+
+/// A new value on its way into the payload of a cell that holds a set, or a single value.
+#[derive(Clone, Copy)]
+pub(crate) struct Growth {
+    index: usize,
+    /// Values that were there before.
+    count: usize,
+    /// Where the new one begins among the others.
+    start: usize,
+    /// Bytes of the count and the ends, before and after.
+    old_table: usize,
+    table: usize,
+    value_bytes: usize,
+    /// Bytes of the payload with the value in it.
+    pub(crate) bytes: usize,
+}
+
+impl Growth {
+    /// Before which byte of the payload room is needed, and how many bytes.
+    pub(crate) fn room(&self) -> (usize, usize) {
+        (self.old_table + self.start, self.table - self.old_table + self.value_bytes)
+    }
+
+    /// Writes the value into the payload, in which there is room now.
+    pub(crate) fn fill(&self, payload: &mut [u8], value: &[u8]) -> Result<(), Reason> {
+        let Growth { index, count, start, old_table, table, value_bytes, bytes } = *self;
+        if payload.len() != bytes || value.len() != value_bytes {
+            return Err(Reason::Cell);
+        }
+        payload.copy_within(old_table..old_table + start, table);
+        payload[table + start..][..value_bytes].copy_from_slice(value);
+        if table == 0 {
+            return Ok(());
+        }
+        // A cell is at most half a page, so that all ends have 16 bits.
+        let halves = payload[..table].as_chunks_mut::<HALF_BYTES>().0;
+        let half = |end: usize| (end as u16).to_le_bytes();
+        halves[0] = half(count + 1);
+        if count == 1 {
+            halves[1] = half(bytes - table - value_bytes);
+        }
+        for i in (index + 1..=count).rev() {
+            halves[i + 1] = half(usize::from(u16::from_le_bytes(halves[i])) + value_bytes);
+        }
+        halves[index + 1] = half(start + value_bytes);
+        Ok(())
     }
 }
 

@@ -426,6 +426,9 @@ impl Store {
     /// Cuts off the pages past `keep` if they are at least `shrink`, at a boundary of the kernel's
     /// pages.
     pub(crate) fn shrink(&self, keep: u32, shrink: u32) -> Result<()> {
+        if self.pages.in_file() < keep.saturating_add(shrink) {
+            return Ok(());
+        }
         let system_page = crate::os::system_page() as u64;
         let keep = if planted::is(Bug::TailCutShort) { keep - 1 } else { keep };
         let keep_bytes = self.offset(keep).next_multiple_of(system_page);
@@ -433,6 +436,7 @@ impl Store {
         if file_bytes < keep_bytes + self.offset(shrink) {
             return Ok(());
         }
+        self.writer.check_descriptor()?;
         let cut = || {
             self.storage.shrink(keep_bytes)?;
             self.storage.file_bytes()
@@ -446,6 +450,7 @@ impl Store {
         if wanted <= file_pages {
             return Ok(());
         }
+        self.writer.check_descriptor()?;
         let step = self.growth_step(file_pages).max(1);
         let target = file_pages.saturating_add(step).max(wanted).min(max_pages);
         if let Err(error) = self.storage.grow(self.offset(target)) {

@@ -2,10 +2,10 @@
 
 use std::marker::PhantomData;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::page::{AnyOrder, BytesOrder, PayloadKind};
 use crate::store::source::PageSource;
-use crate::table::codec::{Bytes, Codec, KeyCodec, Scratch};
+use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::iter::Record;
 use crate::table::multi::Multi;
@@ -79,9 +79,9 @@ use crate::tree::view::TreeView;
 /// ```
 #[must_use = "a cursor does nothing until it is asked"]
 pub struct Cursor<K, V, S: Shape = Single> {
-    standing: Standing,
+    pub(super) standing: Standing,
     /// The way to the gap, which ends at a key where that has one value.
-    path: PairPath,
+    pub(super) path: PairPath,
     types: PhantomData<fn(K, S) -> V>,
 }
 
@@ -156,7 +156,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// Moves before `key`, whether it is there or not; in a multimap before its first value.
     ///
     /// # Errors
-    /// [`Error::Encode`](crate::Error::Encode) from the codec.
+    /// [`Error::Encode`] from the codec.
     pub fn seek(&mut self, key: K::In<'_>) -> Result<()> {
         self.aim(key, Gap::BeforeKey)
     }
@@ -200,7 +200,8 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         self.step(txn.any(), false)
     }
 
-    #[inline]
+    /// Inlined, so that each direction has code of its own.
+    #[inline(always)]
     fn step<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         self.place(txn)?;
         while let Some((key, value)) = self.pass(txn, forward)? {
@@ -213,13 +214,17 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         Ok(None)
     }
 
-    /// Moves the path over what comes.
+    /// Moves the path over what comes. After an error the cursor is where it was.
     #[inline(always)]
-    fn pass<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
-        match txn {
+    pub(super) fn pass<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
+        let passed = match txn {
             AnyTxn::Read(read) => self.pass_in(&read.snapshot, txn, forward),
             AnyTxn::Write(write) => self.pass_in(write.pages(), txn, forward),
+        };
+        if passed.is_err() {
+            self.standing.lose_path();
         }
+        passed
     }
 
     #[inline(always)]
@@ -245,7 +250,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     #[inline(always)]
-    fn stand_beyond(&mut self, (key, value): (&[u8], &[u8]), forward: bool) {
+    pub(super) fn stand_beyond(&mut self, (key, value): (&[u8], &[u8]), forward: bool) {
         if S::MANY {
             let gap = if forward { Gap::AfterPair } else { Gap::BeforePair };
             self.standing.stand((key, value), gap);
@@ -256,14 +261,19 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     /// Makes the path stand where the gap is in what the transaction shows now.
-    #[inline]
-    fn place(&mut self, txn: AnyTxn<'_>) -> Result<()> {
+    #[inline(always)]
+    pub(super) fn place(&mut self, txn: AnyTxn<'_>) -> Result<()> {
         if self.standing.is_placed(txn)? { Ok(()) } else { self.find(txn) }
     }
 
     /// Leads the path to the gap.
     #[cold]
     fn find(&mut self, txn: AnyTxn<'_>) -> Result<()> {
+        if matches!(self.standing.gap, Gap::OnPath { .. }) {
+            // It was a path in another state, and leads nowhere in this one (see `glide`).
+            self.standing.turn(Gap::Start);
+        }
+        self.standing.lose_path();
         let (id, gap) = (self.standing.id, self.standing.gap);
         let tree = txn.tree(id)?;
         let any = AnyOrder::UNORDERED;
@@ -272,8 +282,9 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
         let view = TreeView::new(txn.source(), &tree, Orders { keys, values });
         let (path, pair) = (&mut self.path, self.standing.pair());
         match gap {
-            Gap::Start => path.first(view.ordered_by(BytesOrder))?,
-            Gap::End | Gap::Lost => path.end(view.ordered_by(BytesOrder))?,
+            Gap::Start | Gap::OnPath { .. } => path.first(view.ordered_by(BytesOrder))?,
+            Gap::End => path.end(view.ordered_by(BytesOrder))?,
+            Gap::Lost => return Err(Error::OutOfMemory),
             Gap::BeforeKey => path.seek_key(view, pair.0, false)?,
             Gap::AfterKey => path.seek_key(view, pair.0, true)?,
             Gap::BeforePair => path.seek(view, pair, false)?,
@@ -365,40 +376,3 @@ impl<K: KeyCodec, V: KeyCodec> MultiCursor<K, V> {
 /// interfaces.
 #[doc(hidden)]
 pub type Entry<'t> = (&'t [u8], Option<&'t [u8]>);
-
-impl Cursor<Bytes, Bytes> {
-    /// As [`Cursor::next`], and stops at the names of tables too, which are keys of the main table.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// use huon::{Bytes, TableDef};
-    /// let main = txn.create_table(&TableDef::<Bytes, Bytes>::main())?;
-    /// txn.create_table(&TableDef::<Bytes, Bytes>::new("users"))?;
-    /// main.put(&mut txn, b"version", b"3")?;
-    /// let mut cursor = main.cursor();
-    /// assert_eq!(cursor.next_entry(&txn)?, Some((&b"users"[..], None)));
-    /// assert_eq!(cursor.next_entry(&txn)?, Some((&b"version"[..], Some(&b"3"[..]))));
-    /// assert_eq!(cursor.next_entry(&txn)?, None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(hidden)]
-    pub fn next_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
-        self.step_any(txn.any(), true)
-    }
-
-    /// As [`Cursor::prev`], and stops at the names of tables too.
-    #[doc(hidden)]
-    pub fn prev_entry<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Entry<'t>>> {
-        self.step_any(txn.any(), false)
-    }
-
-    fn step_any<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Entry<'t>>> {
-        self.place(txn)?;
-        let found = self.pass(txn, forward)?;
-        if let Some((key, _)) = found {
-            self.stand_beyond((key, &[]), forward);
-        }
-        Ok(found)
-    }
-}

@@ -7,7 +7,7 @@ use std::ops::{Bound, RangeBounds};
 use crate::error::Result;
 use crate::page::{AnyOrder, PayloadKind, SlottedLeaf};
 use crate::store::pages::Pages;
-use crate::table::codec::{Codec, KeyCodec, KeyPrefix, Scratch};
+use crate::table::codec::{Codec, KeyCodec, KeyPrefix};
 use crate::table::def::Table;
 use crate::table::txn::{AnySource, AnyTxn, Txn, in_range, value};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
@@ -75,7 +75,8 @@ impl<'t> LeafSpans<'t> {
 pub(crate) type Record<'t, K, V> = (<K as Codec>::Out<'t>, <V as Codec>::Out<'t>);
 
 impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
-    fn new(
+    #[inline]
+    pub(super) fn new(
         txn: AnyTxn<'t>,
         id: TableId,
         from: Bound<&[u8]>,
@@ -83,22 +84,29 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     ) -> Result<Range<'t, K, V>> {
         let tree = txn.tree(id)?;
         let order = txn.order_in(id, &tree, (from, to))?;
-        let leaves = match txn {
-            AnyTxn::Read(txn) => {
-                let view = TreeView::new(&txn.snapshot, &tree, order);
-                LeafSpans::Read(LeafSpan::new(view, from, to)?)
-            }
-            AnyTxn::Write(txn) => {
-                let view = TreeView::new(txn.pages(), &tree, order);
-                LeafSpans::Write(LeafSpan::new(view, from, to)?)
-            }
+        let mut range = Range {
+            source: txn.source(),
+            leaves: match txn {
+                AnyTxn::Read(txn) => {
+                    LeafSpans::Read(LeafSpan::all(TreeView::new(&txn.snapshot, &tree, order)))
+                }
+                AnyTxn::Write(txn) => {
+                    LeafSpans::Write(LeafSpan::all(TreeView::new(txn.pages(), &tree, order)))
+                }
+            },
+            items: Items::new(),
+            is_main: id.is_main(),
+            types: PhantomData,
         };
-        let source = txn.source();
-        Ok(Range { source, leaves, items: Items::new(), is_main: id.is_main(), types: PhantomData })
+        match &mut range.leaves {
+            LeafSpans::Read(leaves) => leaves.bound(from, to)?,
+            LeafSpans::Write(leaves) => leaves.bound(from, to)?,
+        }
+        Ok(range)
     }
 
     #[inline(always)]
-    fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+    pub(super) fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         loop {
             let cell = if forward {
                 self.items.next(|| self.leaves.next())?
@@ -199,71 +207,5 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
     ) -> Result<Range<'t, K, V>> {
         let txn = txn.any();
         txn.in_prefix::<K, _>(self.id, &prefix, |from, to| Range::new(txn, self.id, from, to))
-    }
-
-    /// The record with the lowest key.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, n as u64)?;
-    /// }
-    /// assert_eq!(t.first(&txn)?, Some(("ann", 0)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn first<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
-        self.iter(txn)?.step(true)
-    }
-
-    /// The record with the highest key.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// for (n, name) in ["ann", "bob", "cid"].into_iter().enumerate() {
-    ///     t.put(&mut txn, name, n as u64)?;
-    /// }
-    /// assert_eq!(t.last(&txn)?, Some(("cid", 2)));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn last<'t>(self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
-        self.iter(txn)?.step(false)
-    }
-
-    /// The record with the lowest key that is not below `key`.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// # let t = txn.create_table(&huon::TableDef::<huon::Str, huon::U64>::new("t"))?;
-    /// t.put(&mut txn, "ann", 1)?;
-    /// t.put(&mut txn, "cid", 3)?;
-    /// assert_eq!(t.at_or_above(&txn, "bob")?, Some(("cid", 3)));
-    /// assert_eq!(t.at_or_below(&txn, "bob")?, Some(("ann", 1)));
-    /// assert_eq!(t.at_or_above(&txn, "dan")?, None);
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    pub fn at_or_above<'t>(
-        self,
-        txn: &'t impl Txn,
-        key: K::In<'_>,
-    ) -> Result<Option<Record<'t, K, V>>> {
-        let mut scratch = Scratch::default();
-        let from = Bound::Included(K::encode(&key, &mut scratch)?);
-        Range::<K, V>::new(txn.any(), self.id, from, Bound::Unbounded)?.step(true)
-    }
-
-    /// The record with the highest key that is not above `key`; see [`Table::at_or_above`].
-    pub fn at_or_below<'t>(
-        self,
-        txn: &'t impl Txn,
-        key: K::In<'_>,
-    ) -> Result<Option<Record<'t, K, V>>> {
-        let mut scratch = Scratch::default();
-        let to = Bound::Included(K::encode(&key, &mut scratch)?);
-        Range::<K, V>::new(txn.any(), self.id, Bound::Unbounded, to)?.step(false)
     }
 }

@@ -2,7 +2,7 @@
 
 use std::ops::{Bound, RangeBounds};
 
-use crate::alloc::{TryGrow, copied};
+use crate::alloc::{TryGrow, collected, copied};
 use crate::error::{Error, Result};
 use crate::table::bulk::Append;
 use crate::table::codec::{KeyCodec, Scratch};
@@ -12,9 +12,8 @@ use crate::table::value::Owned;
 use crate::table::verbs::{Change, DOOMED, OwnedRecord, owned};
 use crate::tree::build_pairs::PairBuilder;
 use crate::tree::edit::TreeMut;
-use crate::tree::multi::PairMode;
+use crate::tree::multi::{Flat, PairMode};
 use crate::tree::values::{Orders, Pair};
-use crate::txn::meaning::{has_own_values, value_order};
 use crate::txn::write::{How, WriteTxn};
 
 /// A copy of a pair.
@@ -39,6 +38,39 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// [`Error::ValueLength`] leave the transaction as it was.
     pub fn put(self, txn: &mut WriteTxn, key: K::In<'_>, value: V::In<'_>) -> Result<bool> {
         self.put_as(txn, &key, &value, PairMode::Insert)
+    }
+
+    /// Adds many values to those of `key`, in any order, and returns how many were new.
+    ///
+    /// The key is looked up once, and where its values lie with it, they are written once: that is
+    /// several times faster than as many [`Multi::put`]. The new values are copied meanwhile.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// # let t = txn.create_table(&huon::MultiDef::<huon::Str, huon::U64>::new("t"))?;
+    /// assert_eq!(t.put_many(&mut txn, "ann", [7, 5, 7])?, 2);
+    /// assert_eq!(t.put_many(&mut txn, "ann", 1..=5)?, 4);
+    /// assert_eq!(t.count_values(&txn, "ann")?, 6);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// As [`Multi::put`]: none of them is added then.
+    pub fn put_many<'v>(
+        self,
+        txn: &mut WriteTxn,
+        key: K::In<'_>,
+        values: impl IntoIterator<Item = V::In<'v>>,
+    ) -> Result<u64> {
+        let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
+        let (values, mut all) = (values.into_iter(), Flat::default());
+        all.reserve(values.size_hint().0, V::BYTES.unwrap_or(0) as usize)?;
+        for value in values {
+            all.push(V::encode(&value, &mut value_room)?)?;
+        }
+        let (key, mut row) = (K::encode(&key, &mut key_room)?, collected(all.iter())?);
+        self.edit_pairs(txn, How::Grow, |tree| tree.put_row(key, &mut row))
     }
 
     /// Adds `value` only if `key` has none yet, and returns whether it had none.
@@ -503,16 +535,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, Orders<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let number = self.number_in(txn)?;
-        let own = match txn.tree(number)? {
-            Some(tree) if has_own_values(&tree) => Some(txn.info(number)?.clone()),
-            _ => None,
-        };
-        txn.edit(number, how, |tree| {
-            let orders =
-                Orders { keys: tree.order, values: value_order(tree.tree, own.as_deref())? };
-            act(&mut tree.ordered_by(orders))
-        })
+        txn.edit_pairs(self.number_in(txn)?, how, act)
     }
 }
 

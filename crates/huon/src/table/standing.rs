@@ -1,11 +1,12 @@
 //! Where a detached cursor stands, and whether its path still leads there.
 
-use crate::alloc::TryGrow;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::page::Tree;
+use crate::table::kept::Kept;
 use crate::table::txn::AnyTxn;
 use crate::tree::values::Pair;
 use crate::txn::names::TableId;
+use crate::txn::read::ReadTxn;
 
 /// Where a cursor stands: always between two records, or two pairs of a multimap.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -19,6 +20,10 @@ pub(super) enum Gap {
     /// Before the pair, whether it is there or not.
     BeforePair,
     AfterPair,
+    /// On that side of the record that the path passed last, of which nothing is remembered.
+    OnPath {
+        behind: bool,
+    },
     /// There was no memory to remember the key.
     Lost,
 }
@@ -27,7 +32,7 @@ impl Gap {
     /// Whether a key says where it is.
     #[inline]
     pub(super) fn is_beside_key(self) -> bool {
-        !matches!(self, Gap::Start | Gap::End | Gap::Lost)
+        !matches!(self, Gap::Start | Gap::End | Gap::OnPath { .. } | Gap::Lost)
     }
 
     /// Whether a key and a value say where it is.
@@ -42,8 +47,8 @@ impl Gap {
 pub(super) struct Standing {
     pub(super) id: TableId,
     pub(super) gap: Gap,
-    key: Vec<u8>,
-    value: Vec<u8>,
+    key: Kept,
+    value: Kept,
     /// The tree in which the cursor's path leads to the gap, and which version of the table that
     /// is; `None` before the gap was looked for.
     placed: Option<(Tree, (u64, u64))>,
@@ -52,12 +57,13 @@ pub(super) struct Standing {
 impl Standing {
     /// Before everything.
     pub(super) fn new(id: TableId) -> Standing {
-        Standing { id, gap: Gap::Start, key: Vec::new(), value: Vec::new(), placed: None }
+        let (key, value) = (Kept::default(), Kept::default());
+        Standing { id, gap: Gap::Start, key, value, placed: None }
     }
 
     /// The key and the value that the gap is remembered by.
     pub(super) fn pair(&self) -> Pair<'_> {
-        (&self.key, &self.value)
+        (self.key.bytes(), self.value.bytes())
     }
 
     /// Moves to another gap beside the same pair, which must be looked for.
@@ -72,24 +78,49 @@ impl Standing {
     }
 
     /// Moves to the gap that the path has just been led to.
-    #[inline]
+    #[inline(always)]
     pub(super) fn stand(&mut self, (key, value): Pair<'_>, gap: Gap) {
-        let kept = self.key.try_set(key).and_then(|()| self.value.try_set(value));
-        self.gap = if kept.is_ok() { gap } else { Gap::Lost };
+        let kept = self.key.set(key).and_then(|()| self.value.set(value));
+        match kept {
+            Ok(()) => self.gap = gap,
+            Err(_) => self.turn(Gap::Lost),
+        }
+    }
+
+    /// The path may lead anywhere from now on. A gap that nothing else leads to becomes the end
+    /// that the cursor was on its way to: a loop that steps on after an error ends.
+    #[cold]
+    pub(super) fn lose_path(&mut self) {
+        match self.gap {
+            Gap::OnPath { behind: true } => self.gap = Gap::End,
+            Gap::OnPath { behind: false } => self.gap = Gap::Start,
+            _ => {}
+        }
+        self.placed = None;
+    }
+
+    /// Moves to the gap that the path has just been led to, as long as it leads there.
+    #[inline]
+    pub(super) fn glide(&mut self, behind: bool) {
+        self.gap = Gap::OnPath { behind };
+    }
+
+    /// Whether nothing else than the path leads to the gap, and still does.
+    #[inline(always)]
+    pub(super) fn is_on_path(&self, txn: &ReadTxn) -> bool {
+        let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1 == (txn.id(), 0));
+        matches!(self.gap, Gap::OnPath { .. }) && is_placed && txn.is_own()
     }
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].
-    #[inline]
+    #[inline(always)]
     pub(super) fn is_placed(&self, txn: AnyTxn<'_>) -> Result<bool> {
-        if self.gap == Gap::Lost {
-            return Err(Error::OutOfMemory);
-        }
         txn.check_alive()?;
         Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == txn.version()))
     }
 
     /// The tree that the path leads to the gap in.
-    #[inline]
+    #[inline(always)]
     pub(super) fn tree(&self) -> &Tree {
         &self.placed.as_ref().expect("a gap that was placed").0
     }

@@ -174,6 +174,7 @@ impl<'t> AnyTxn<'t> {
     }
 
     /// Changes whenever what the transaction shows may have changed.
+    #[inline]
     pub(crate) fn version(self) -> (u64, u64) {
         match self {
             AnyTxn::Read(txn) => (txn.id(), 0),

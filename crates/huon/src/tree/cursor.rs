@@ -70,9 +70,11 @@ impl<'s, L: LeafItems<'s>> Stretch<L> {
 }
 
 impl<'s> Cells<'s> {
-    /// Record `i`. Panics if there is none: an internal mistake.
-    #[inline]
+    /// Record `i`; some of the next leaf is asked for with it, as by [`Stretch::take_first`].
+    /// Panics if there is none: an internal mistake.
+    #[inline(always)]
     pub(crate) fn cell(&self, i: usize) -> Result<Cell<'s>> {
+        self.ahead.ask_at(i);
         self.items.cell(i).map_err(|reason| self.damaged(reason))
     }
 
@@ -135,24 +137,36 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> LeafSpan<'s, S, O> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<LeafSpan<'s, S, O>> {
-        let mut span = LeafSpan {
+        let mut span = LeafSpan::all(view);
+        span.bound(from, to)?;
+        Ok(span)
+    }
+
+    /// All leaves.
+    #[inline(always)]
+    pub(crate) fn all(view: TreeView<'s, '_, S, O>) -> LeafSpan<'s, S, O> {
+        LeafSpan {
             source: view.source,
             tree: *view.tree,
+            order: view.order,
             front: Path::new(),
             back: Path::new(),
-            done: view.tree.depth == 0 || is_reversed(view.order, from, to),
-            order: view.order,
-        };
-        if span.done {
-            return Ok(span);
+            done: view.tree.depth == 0,
         }
-        if from != Bound::Unbounded {
-            place(view, &mut span.front, from, Edge::Lower)?;
+    }
+
+    /// Makes a span of all leaves, of which none was handed out, that of [`LeafSpan::new`]. In
+    /// place: a span is too large to be moved for nothing.
+    pub(crate) fn bound(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<()> {
+        self.done |= is_reversed(self.order, from, to);
+        let view = TreeView::new(self.source, &self.tree, self.order);
+        if !self.done && from != Bound::Unbounded {
+            place(view, &mut self.front, from, Edge::Lower)?;
         }
-        if to != Bound::Unbounded {
-            place(view, &mut span.back, to, Edge::Upper)?;
+        if !self.done && to != Bound::Unbounded {
+            place(view, &mut self.back, to, Edge::Upper)?;
         }
-        Ok(span)
+        Ok(())
     }
 
     /// The items of the next leaf from the front; never none of them.

@@ -14,13 +14,16 @@ pub(crate) struct Finger {
     /// it was, and may be edited. 0 for none.
     shape: u64,
     root: Ptr,
+    depth: u8,
     /// The last two puts went to one leaf; else it is not worth looking there for the next one.
     warm: bool,
+    /// The same for trees of values, where the tree is one of keys that have many.
+    values: Option<Box<Finger>>,
 }
 
 impl Finger {
     pub(crate) fn new() -> Finger {
-        Finger { path: Path::new(), shape: 0, root: Ptr::NONE, warm: false }
+        Finger { path: Path::new(), shape: 0, root: Ptr::NONE, depth: 0, warm: false, values: None }
     }
 
     /// Goes to the first item whose key is not below `key`; whether the key is there.
@@ -42,8 +45,23 @@ impl Finger {
         Ok(found)
     }
 
+    /// Whether it is on `key`, as it is where a value of the same key was put last.
+    pub(crate) fn is_on<O>(
+        &mut self,
+        view: TreeView<'_, '_, Pages, O>,
+        key: &[u8],
+    ) -> Result<bool> {
+        let is_near = self.warm && self.is_touched(view.source, view.tree);
+        Ok(is_near && self.path.is_on(view.source, key)?)
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
+    }
+
+    /// The finger for trees of values.
+    pub(crate) fn of_values(&mut self) -> &mut Finger {
+        self.values.get_or_insert_with(|| Box::new(Finger::new()))
     }
 
     /// The path, which will lead elsewhere: the finger is forgotten unless [`Finger::keep`] sets it
@@ -58,11 +76,12 @@ impl Finger {
     }
 
     fn is_touched(&self, pages: &Pages, tree: &Tree) -> bool {
-        self.shape == pages.shape() && self.root == tree.root
+        self.shape == pages.shape() && (self.root, self.depth) == (tree.root, tree.depth)
     }
 
     /// The put has ended well where the path stands.
     pub(crate) fn keep(&mut self, pages: &Pages, tree: &Tree) {
-        (self.shape, self.root) = (pages.shape(), tree.root);
+        self.shape = pages.shape();
+        (self.root, self.depth) = (tree.root, tree.depth);
     }
 }

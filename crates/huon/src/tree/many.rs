@@ -73,7 +73,7 @@ fn find<'s, S: PageSource, O: KeyOrder>(
     for ((probe, ptr), guess) in probes.iter().zip(ptrs).zip(&mut guesses) {
         let leaf = source.fast_leaf(*ptr)?;
         if let Some(tie) = leaf.guess_steadily(probe) {
-            prefetch_start(leaf.guessed_bytes(tie));
+            prefetch_start(leaf.bytes_from(tie.mid));
             *guess = Some((leaf, tie));
         }
     }

@@ -18,6 +18,9 @@ mod estimate;
 pub(crate) mod finger;
 pub(crate) mod many;
 pub(crate) mod multi;
+pub(crate) mod nearest;
+#[cfg(test)]
+mod nearest_tests;
 pub(crate) mod pair_path;
 pub(crate) mod path;
 pub(crate) mod put;

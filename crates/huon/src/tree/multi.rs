@@ -12,7 +12,7 @@
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
 use crate::page::{
-    self, AnyOrder, KeyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values,
+    self, AnyOrder, Growth, KeyOrder, PayloadKind, Reason, TREE_BYTES, Tree, ValueSet, write_values,
 };
 use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
@@ -20,9 +20,8 @@ use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::build::Builder;
 use crate::tree::cursor::Span;
 use crate::tree::edit::{TreeMut, check_key, check_native};
-use crate::tree::finger::Finger;
 use crate::tree::path::Path;
-use crate::tree::put::{NewCell, NewValue, Put, PutMode};
+use crate::tree::put::{NewCell, NewValue, PutMode};
 use crate::tree::shrink::Whose;
 use crate::tree::values::{KeyValues, Orders, Pair, ValueIter};
 use crate::tree::view::TreeView;
@@ -37,16 +36,6 @@ pub(crate) enum PairMode {
     NewKey,
     /// The pair must be above all others, or it is an error.
     Append,
-}
-
-/// What a new value makes of the cell of its key.
-enum Added {
-    /// The value is there already.
-    Nothing,
-    /// The payload was written.
-    Cell(PayloadKind),
-    /// These values do not fit a cell.
-    TooMany(Flat),
 }
 
 impl<'o> TreeMut<'_, Orders<'o>> {
@@ -64,8 +53,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         edit: impl FnOnce(&mut TreeMut<'_, AnyOrder<'o>>) -> Result<R>,
     ) -> Result<R> {
         let before = *record;
-        let finger = &mut Finger::new();
-        let order = self.order.values;
+        let (order, finger) = (self.order.values, self.finger.of_values());
         let done = edit(&mut TreeMut { pages: self.pages, tree: record, order, finger })?;
         if *record != before {
             record.changed = self.pages.txnid();
@@ -74,52 +62,123 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         Ok(done)
     }
 
+    /// Leads the finger to the first key that is not below this one; whether it is there.
+    fn seek_key(&mut self, key: &[u8]) -> Result<bool> {
+        let is_on = self.finger.is_on(TreeView::new(&*self.pages, self.tree, ()), key)?;
+        if is_on { Ok(true) } else { self.keys().seek(key) }
+    }
+
     /// Adds a value to those of a key; whether it was not there.
     pub(crate) fn put_pair(&mut self, pair: Pair<'_>, mode: PairMode) -> Result<bool> {
         self.check_pair(pair)?;
         let (key, value) = pair;
-        let found = self.keys().seek(key)?;
+        let found = self.seek_key(key)?;
         if mode == PairMode::Append && !self.is_last(found) {
             return Err(Error::KeyOutOfOrder);
         }
-        if found && mode == PairMode::NewKey {
+        if !found {
+            return self.put_first(pair, false).map(|()| true);
+        }
+        if mode == PairMode::NewKey {
             return Ok(false);
         }
-        let mut payload = Vec::new();
-        let added = match if found { Some(self.held_here()?) } else { None } {
-            Some(KeyValues::Tree(values)) => self.grow_tree(values, value, mode, &mut payload)?,
-            Some(KeyValues::Few(set)) => self.add_to_few(Some(set), pair, mode, &mut payload)?,
-            None => self.add_to_few(None, pair, mode, &mut payload)?,
+        let growth = match self.held_here()? {
+            KeyValues::Tree(values) => {
+                return Ok(self.grow_tree(values, key, &[value], mode)? != 0);
+            }
+            KeyValues::Few(set) => match set.place(self.order.values, value) {
+                Err(at) if mode != PairMode::Append || at == set.count() => {
+                    set.growth(at, value.len())
+                }
+                Ok(_) if mode != PairMode::Append => return Ok(false),
+                _ => return Err(Error::KeyOutOfOrder),
+            },
         };
-        self.store_added(pair, (added, &mut payload), found, 1)
+        if !self.grow_few(pair, &growth)? {
+            self.put_row(key, &mut [value])?;
+        }
+        Ok(true)
     }
 
-    /// Puts what the value of a pair has made of the cell of its key where the finger points, with
-    /// so many values more; whether it has made anything of it.
-    #[inline(always)]
-    fn store_added(
-        &mut self,
-        (key, value): Pair<'_>,
-        (added, payload): (Added, &mut Vec<u8>),
-        found: bool,
-        more: u64,
-    ) -> Result<bool> {
+    /// Adds values to those of a key, in any order; how many were not there. Costs one descent, and
+    /// one rewriting of the cell where the values lie in one.
+    pub(crate) fn put_row(&mut self, key: &[u8], row: &mut [&[u8]]) -> Result<u64> {
+        self.check_row(key, row)?;
+        let order = self.order.values;
+        if !row.is_sorted_by(|a, b| order.compare(a, b).is_lt()) {
+            row.sort_unstable_by(|a, b| order.compare(a, b));
+        }
+        let found = self.seek_key(key)?;
+        let set = match if found { Some(self.held_here()?) } else { None } {
+            Some(KeyValues::Tree(values)) => {
+                return self.grow_tree(values, key, row, PairMode::Insert);
+            }
+            Some(KeyValues::Few(set)) => Some(set),
+            None => None,
+        };
+        let all = merged(set, row, order)?;
+        let more = all.len() - set.map_or(0, |set| set.count());
+        if more == 0 {
+            return Ok(0);
+        }
+        let is_equal = self.tree.many.is_some_and(|many| many.equal);
+        let fixed_bytes = if is_equal { row[0].len() } else { 0 };
+        let (mut payload, max) = (Vec::new(), cell_bytes_max(self.pages, key));
+        let values = all.iter().copied();
+        let few = write_values(&mut payload, values.clone(), fixed_bytes, max);
+        let few = few.on(self.tree.root)?.ok_or_else(|| Flat::of(values));
+        self.count_more(more as u64, row[0])?;
+        let kind = match few {
+            Ok(kind) => kind,
+            Err(all) => {
+                payload.try_set(&self.plant_tree(&all?)?.encode())?;
+                PayloadKind::DuplicateTree
+            }
+        };
+        self.put_values(&NewCell { key, kind, payload: &payload }, found)?;
+        Ok(more as u64)
+    }
+
+    /// Puts a key where the finger points, with this value and no other; in the place of the one
+    /// that was `found` there, with one value.
+    fn put_first(&mut self, (key, value): Pair<'_>, found: bool) -> Result<()> {
+        self.count_more(u64::from(!found), value)?;
+        if value.len() > cell_bytes_max(self.pages, key) {
+            let (kind, all) = (PayloadKind::DuplicateTree, Flat::of([value].into_iter())?);
+            let payload = &self.plant_tree(&all)?.encode();
+            return self.put_values(&NewCell { key, kind, payload }, found);
+        }
+        self.put_values(&NewCell { key, kind: PayloadKind::Inline, payload: value }, found)
+    }
+
+    /// Adds a value to the few in the cell that the finger points to. False: it does not fit the
+    /// cell or its page, and nothing changed.
+    fn grow_few(&mut self, (key, value): Pair<'_>, growth: &Growth) -> Result<bool> {
+        if growth.bytes > cell_bytes_max(self.pages, key) {
+            return Ok(false);
+        }
+        self.keys().touch()?;
+        let (place, order) = (*self.finger.path().last(), self.order.keys);
+        let fits = self.leaf(place.ptr, |mut leaf| {
+            let set = PayloadKind::DuplicateSet;
+            let payload = leaf.widen(order, place.index, set, growth.room())?;
+            Ok(payload.map(|payload| growth.fill(payload, value)).transpose()?.is_some())
+        })?;
+        if fits {
+            self.count_more(1, value)?;
+            self.finger.keep(self.pages, self.tree);
+        }
+        Ok(fits)
+    }
+
+    /// There are so many values more, of which this is one (V3, V4).
+    fn count_more(&mut self, more: u64, value: &[u8]) -> Result<()> {
         if self.tree.many.is_some_and(|many| many.equal) {
             self.tree.fixed_bytes = value.len() as u32;
         }
-        let kind = match added {
-            Added::Nothing => return Ok(false),
-            Added::Cell(PayloadKind::DuplicateTree) => {
-                check_path(self.pages, self.finger.path(), key)?;
-                PayloadKind::DuplicateTree
-            }
-            Added::Cell(kind) => kind,
-            Added::TooMany(all) => self.plant_tree(&all, payload)?,
-        };
         let entries = self.tree.entries.checked_add(more);
         self.tree.entries = entries.ok_or_else(|| self.false_count())?;
-        self.put_values(&NewCell { key, kind, payload }, found)?;
-        Ok(true)
+        Ok(())
     }
 
     /// Puts the cell of a key where the finger points.
@@ -132,6 +191,18 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     /// Refuses what cannot be a pair of this table.
     fn check_pair(&self, pair: Pair<'_>) -> Result<()> {
         check_pair(self.pages, self.tree, pair)
+    }
+
+    /// Refuses what cannot be values of a key of this table.
+    fn check_row(&self, key: &[u8], row: &[&[u8]]) -> Result<()> {
+        let mut tree = *self.tree;
+        for value in row {
+            check_pair(self.pages, &tree, (key, value))?;
+            if tree.many.is_some_and(|many| many.equal) {
+                tree.fixed_bytes = value.len() as u32;
+            }
+        }
+        Ok(())
     }
 
     /// Whether the finger points where a pair above all others goes.
@@ -177,62 +248,42 @@ impl<'o> TreeMut<'_, Orders<'o>> {
                 return Ok(());
             }
         }
-        let mut payload = Vec::new();
-        let added = self.add_to_few(None, (key, value), PairMode::Insert, &mut payload)?;
-        let more = u64::from(!found);
-        self.store_added((key, value), (added, &mut payload), found, more).map(drop)
+        self.put_first((key, value), found)
     }
 
-    /// Adds a value to a tree of values, and writes its record.
+    /// Adds values, which rise, to a tree of them, whose record lies where the finger points; how
+    /// many were not there.
     fn grow_tree(
         &mut self,
         mut values: Tree,
-        value: &[u8],
+        key: &[u8],
+        row: &[&[u8]],
         mode: PairMode,
-        record: &mut Vec<u8>,
-    ) -> Result<Added> {
+    ) -> Result<u64> {
         let mode = match mode {
             PairMode::Append => PutMode::Append,
             PairMode::Insert | PairMode::NewKey => PutMode::InsertNew,
         };
-        let put = self.values(&mut values, |tree| tree.put(value, NewValue::Bytes(&[]), mode))?;
-        if put != Put::Inserted {
-            return Ok(Added::Nothing);
+        let (before, shape) = (values.entries, self.pages.shape());
+        self.values(&mut values, |tree| {
+            let mut put = |value| tree.put(value, NewValue::Bytes(&[]), mode).map(drop);
+            row.iter().try_for_each(|value| put(value))
+        })?;
+        let more = values.entries - before;
+        if more != 0 {
+            // Where no page came or went, only leaves of values changed; fixed ones are others.
+            if self.pages.shape() != shape || !values.has_fixed_leaves() {
+                check_path(self.pages, self.finger.path(), key)?;
+            }
+            self.count_more(more, row[0])?;
+            let (kind, payload) = (PayloadKind::DuplicateTree, &values.encode());
+            self.put_values(&NewCell { key, kind, payload }, true)?;
         }
-        record.try_set(&values.encode())?;
-        Ok(Added::Cell(PayloadKind::DuplicateTree))
+        Ok(more)
     }
 
-    /// Adds a value to the few that lie in a cell, and writes what the cell holds then.
-    fn add_to_few(
-        &self,
-        set: Option<ValueSet<'_>>,
-        (key, value): Pair<'_>,
-        mode: PairMode,
-        payload: &mut Vec<u8>,
-    ) -> Result<Added> {
-        let count = set.map_or(0, |set| set.count());
-        let at = match set.map_or(Err(0), |set| set.search(self.order.values, value)) {
-            Err(at) if mode != PairMode::Append || at == count => at,
-            Ok(_) if mode != PairMode::Append => return Ok(Added::Nothing),
-            _ => return Err(Error::KeyOutOfOrder),
-        };
-        let value_at = |i: usize| match (set, i == at) {
-            (Some(set), false) => set.value(if i < at { i } else { i - 1 }),
-            _ => value,
-        };
-        let all = (0..=count).map(value_at);
-        let equal = self.tree.many.is_some_and(|many| many.equal);
-        let fixed_bytes = if equal { value.len() } else { 0 };
-        let max = cell_bytes_max(self.pages, key);
-        match write_values(payload, all.clone(), fixed_bytes, max).on(self.tree.root)? {
-            Some(kind) => Ok(Added::Cell(kind)),
-            None => Ok(Added::TooMany(Flat::of(all)?)),
-        }
-    }
-
-    /// Gives values a tree of their own, and writes its record.
-    fn plant_tree(&mut self, all: &Flat, record: &mut Vec<u8>) -> Result<PayloadKind> {
+    /// Gives values a tree of their own.
+    fn plant_tree(&mut self, all: &Flat) -> Result<Tree> {
         let mut values = self.tree.of_values();
         let count = all.count() - usize::from(planted::is(Bug::LastValueLost));
         self.values(&mut values, |tree| {
@@ -241,8 +292,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
             *tree.tree = builder.finish();
             Ok(())
         })?;
-        record.try_set(&values.encode())?;
-        Ok(PayloadKind::DuplicateTree)
+        Ok(values)
     }
 
     /// Takes a value from those of a key; whether it was there. A key without values is gone.
@@ -356,7 +406,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
 /// Refuses what cannot be a pair of the multimap `tree`.
 pub(super) fn check_pair(pages: &Pages, tree: &Tree, (key, value): Pair<'_>) -> Result<()> {
     check_key(pages, tree, key)?;
-    let many = tree.many.ok_or(Error::TableKind)?;
+    let Some(many) = tree.many else { return Err(Error::TableKind) };
     let (bytes, max) = (value.len(), page::key_bytes_max(pages.page_bytes()));
     if bytes > max {
         return Err(Error::SortedValueTooLong {
@@ -396,7 +446,7 @@ fn check_path(pages: &Pages, path: &Path, key: &[u8]) -> Result<()> {
 
 /// Values that were copied: their bytes, and where each ends.
 #[derive(Default)]
-pub(super) struct Flat {
+pub(crate) struct Flat {
     bytes: Vec<u8>,
     ends: Vec<usize>,
 }
@@ -410,8 +460,15 @@ impl Flat {
         Ok(flat)
     }
 
-    pub(super) fn push(&mut self, value: &[u8]) -> Reserved<()> {
-        self.bytes.try_extend(value.iter().copied())?;
+    /// Makes room for so many values that have so many bytes each.
+    pub(crate) fn reserve(&mut self, count: usize, value_bytes: usize) -> Reserved<()> {
+        self.ends.try_reserve(count)?;
+        self.bytes.try_reserve(count.saturating_mul(value_bytes))
+    }
+
+    pub(crate) fn push(&mut self, value: &[u8]) -> Reserved<()> {
+        self.bytes.try_reserve(value.len())?;
+        self.bytes.extend_from_slice(value);
         self.ends.try_push(self.bytes.len())
     }
 
@@ -434,10 +491,37 @@ impl Flat {
         self.ends.last().map(|&end| &self.bytes[start..end])
     }
 
-    pub(super) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = &[u8]> + Clone {
         let start = |i: usize| if i == 0 { 0 } else { self.ends[i - 1] };
         (0..self.ends.len()).map(move |i| &self.bytes[start(i)..self.ends[i]])
     }
+}
+
+/// The values of a set and those of a row, which rise: what is in both, or twice, once.
+fn merged<'v>(
+    set: Option<ValueSet<'v>>,
+    row: &[&'v [u8]],
+    order: AnyOrder<'_>,
+) -> Reserved<Vec<&'v [u8]>> {
+    let mut all: Vec<&[u8]> = Vec::new();
+    all.try_reserve(row.len() + set.map_or(0, |set| set.count()))?;
+    let mut held = set.map(ValueSet::items);
+    let mut next = || held.as_mut()?.next();
+    let mut low = next();
+    for &value in row {
+        while let Some(lower) = low.filter(|low| order.compare(low, value).is_lt()) {
+            all.push(lower);
+            low = next();
+        }
+        let is_there =
+            |there: Option<&[u8]>| there.is_some_and(|there| order.compare(there, value).is_eq());
+        if !is_there(low) && !is_there(all.last().copied()) {
+            all.push(value);
+        }
+    }
+    all.extend(low);
+    all.extend(std::iter::from_fn(next));
+    Ok(all)
 }
 
 /// Bytes of values that fit the cell of a key.

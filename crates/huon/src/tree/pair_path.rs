@@ -21,6 +21,18 @@ pub(crate) struct PairPath {
     inner: Option<ValuePlace>,
 }
 
+/// What a step from a pair may lead to.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Stride {
+    /// Another value of its key.
+    Values,
+    /// Another key.
+    Keys,
+    /// Whatever comes next.
+    All,
+}
+
 #[derive(Clone)]
 enum ValuePlace {
     Few(usize),
@@ -121,6 +133,61 @@ impl PairPath {
                 return Ok(None);
             }
         }
+    }
+
+    /// The same where few values lie with their keys in the leaf at hand. `None`, and nothing has
+    /// moved: the step leads elsewhere, or something cannot be read.
+    #[inline(always)]
+    pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
+        &mut self,
+        source: &'s S,
+        fixed_bytes: usize,
+        forward: bool,
+        stride: Stride,
+    ) -> Option<Pair<'s>> {
+        let Some(ValuePlace::Few(index)) = &mut self.inner else { return None };
+        let frame = self.keys.last_mut();
+        if frame.index >= frame.count {
+            return None;
+        }
+        let leaf = source.fast_leaf(frame.ptr)?;
+        if stride != Stride::Keys {
+            let cell = leaf.cell(frame.index).ok()?;
+            let count = KeyValues::count_in_cell(&cell, fixed_bytes)?;
+            let at = if forward { *index } else { index.wrapping_sub(1) };
+            if at < count {
+                let value = KeyValues::value_in_cell(&cell, fixed_bytes, at)?;
+                *index = if forward { at + 1 } else { at };
+                return Some((cell.key, value));
+            }
+        }
+        let beside = if forward { frame.index + 1 } else { frame.index.wrapping_sub(1) };
+        if stride == Stride::Values || beside >= frame.count {
+            return None;
+        }
+        let cell = leaf.cell(beside).ok()?;
+        let count = KeyValues::count_in_cell(&cell, fixed_bytes)?;
+        let at = if forward { 0 } else { count.checked_sub(1)? };
+        let value = KeyValues::value_in_cell(&cell, fixed_bytes, at)?;
+        (frame.index, *index) = (beside, if forward { 1 } else { at });
+        self.keys.ahead.ask_on();
+        Some((cell.key, value))
+    }
+
+    /// The same within the values of the key at hand; `None`, and nothing has moved: it has no more
+    /// on that side.
+    pub(crate) fn step_value<'s, S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'s, '_, S, BytesOrder>,
+        forward: bool,
+    ) -> Result<Option<Pair<'s>>> {
+        if !self.keys.on_item() {
+            // Behind the last key: the pair passed last was the last one.
+            return Ok(None);
+        }
+        let (key, held) = self.held(view.source, view.tree)?;
+        let value = self.step_inside(view.source, held, forward)?;
+        Ok(value.map(|value| (key, value)))
     }
 
     /// Steps over a value of the key at hand. `None`: there are no more on that side.

@@ -149,6 +149,14 @@ impl Path {
         Ok((found || inside).then_some(found))
     }
 
+    /// Whether the path stands on `key` in its slotted leaf, which may have changed.
+    pub(crate) fn is_on<S: PageSource + ?Sized>(&mut self, source: &S, key: &[u8]) -> Result<bool> {
+        let frame = self.last_mut();
+        let leaf = source.leaf(frame.ptr)?;
+        frame.count = leaf.count();
+        Ok(frame.index < frame.count && leaf.key(frame.index).on(frame.ptr)? == key)
+    }
+
     /// Goes to the branch of `level` whose range holds `key`; its index is the child for the key.
     pub(crate) fn seek_branch<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
@@ -282,36 +290,60 @@ impl Path {
         Ok(true)
     }
 
-    /// Steps over one record; the path stands on the one behind the gap, or at the end.
+    /// Steps over one record. The path may be left at an end of its leaf.
     #[inline(always)]
     pub(crate) fn pass<'s, S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'s, '_, S, O>,
         forward: bool,
     ) -> Result<Option<Cell<'s>>> {
-        if !forward {
-            let found = self.step_back(view)?;
-            return if found { self.cell(view.source).map(Some) } else { Ok(None) };
+        let mut may_leave = true;
+        while let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
+            let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
+            if at < frame.count {
+                let cell = view.source.leaf(frame.ptr)?.cell(at).on(frame.ptr)?;
+                frame.index = if forward { at + 1 } else { at };
+                self.ahead.ask_on();
+                return Ok(Some(cell));
+            }
+            if !std::mem::replace(&mut may_leave, false) {
+                break;
+            }
+            self.leave_leaf(view, forward)?;
         }
-        if !self.on_item() {
-            return Ok(None);
-        }
-        let cell = self.cell(view.source)?;
-        self.step();
-        if !self.on_item() {
-            self.settle_far(view)?;
-        }
-        Ok(Some(cell))
+        Ok(None)
     }
 
-    /// As [`Path::settle`], out of line: a step seldom needs it.
+    /// As [`Path::pass`] within a leaf, over a record that `is_wanted`. `None`, and nothing has
+    /// moved: the next one is not, or lies in another leaf, or cannot be read.
+    #[inline(always)]
+    pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
+        &mut self,
+        source: &'s S,
+        forward: bool,
+        is_wanted: impl FnOnce(&Cell<'s>) -> bool,
+    ) -> Option<Cell<'s>> {
+        let frame = self.frames.get_mut(self.depth.wrapping_sub(1))?;
+        let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
+        if at >= frame.count {
+            return None;
+        }
+        let cell = source.fast_leaf(frame.ptr)?.cell(at).ok().filter(is_wanted)?;
+        frame.index = if forward { at + 1 } else { at };
+        self.ahead.ask_on();
+        Some(cell)
+    }
+
+    /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom
+    /// needs it.
     #[cold]
     #[inline(never)]
-    fn settle_far<S: PageSource + ?Sized, O: KeyOrder>(
+    fn leave_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
+        forward: bool,
     ) -> Result<()> {
-        self.settle(view)
+        if forward { self.settle(view) } else { self.settle_back(view) }
     }
 
     /// Moves to the neighbouring leaf: the next one for `Aim::First`, the one before for

@@ -250,10 +250,6 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         let (frame, order) = (*path.last(), self.order);
         let (rightmost, leftmost) = (path.on_right_edge(), path.on_left_edge());
         let pages = &mut *self.pages;
-        if rightmost && frame.index == page::header::count(pages.edit(frame.ptr)) {
-            // It stays as full as it is, and the right one begins with the cell.
-            pages.note_finished(frame.ptr)?;
-        }
         let right = pages.allocate()?;
         let split = if self.tree.has_fixed_leaves() {
             let (left_page, right_page) = pages.edit_two(frame.ptr, right);
@@ -268,6 +264,10 @@ impl<O: KeyOrder> TreeMut<'_, O> {
             page::split_leaf(order, left_page, right_page, right, place, frame.index, cell.key)
         };
         let separator = split.on(frame.ptr)?;
+        if page::header::count(pages.edit(right)) == 0 {
+            // The left one stays as full as it is, and the right one begins with the cell.
+            pages.note_finished(frame.ptr)?;
+        }
         self.tree.leaf_pages = self.tree.leaf_pages.saturating_add(1);
         self.pages.counts.leaf_splits += 1;
         self.link(1, &separator, right)

@@ -39,7 +39,7 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
         let Some(tie) = leaf.guess(&probe) else { return Some(None) };
         // How long the value is says the cell, so that its end would be asked for after its
         // beginning.
-        prefetch_start(leaf.guessed_bytes(tie));
+        prefetch_start(leaf.bytes_from(tie.mid));
         leaf.get_at(&probe, tie).ok()
     }
 

@@ -18,14 +18,14 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
-use crate::page::{CommitKind, META_BYTES, Meta};
+use crate::page::{CommitKind, Meta};
 use crate::planted::{self, Bug};
 use crate::store::space::Shrink;
 use crate::tell;
 use crate::txn::Base;
 use crate::txn::flush::MetaFlush;
 use crate::txn::ticket::Ticket;
-use crate::txn::write::WriteTxn;
+use crate::txn::write::{BASE_THERE, WriteTxn};
 
 /// What a commit waits for.
 ///
@@ -195,8 +195,9 @@ impl WriteTxn {
     /// The snapshot of a transaction that changed nothing: its base, which is named as newest as
     /// long as the writer lock is held (P3).
     fn found(&self) -> Result<Mark> {
-        if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base_mark {
-            Ok(self.base_mark)
+        if self.core.store.writer.still_ours() && self.core.store.board.sealed() == self.base().mark
+        {
+            Ok(self.base().mark)
         } else {
             Err(taken_over())
         }
@@ -211,38 +212,36 @@ impl WriteTxn {
         // I1, I12: the id that the transaction has now, and no other, is the snapshot's.
         let txnid = if planted::is(Bug::LastId) { self.pages().first() } else { self.txnid() };
         let markers = self.markers();
-        let main = self.main;
-        let mut pages = self.pages.take().expect("pages are there until the commit");
+        // X1: what follows takes apart what the transaction began with.
+        self.broken = true;
+        let base = self.base.as_deref_mut().expect(BASE_THERE);
+        let Base { mark: base_mark, meta: before, pages, image, .. } = base;
         let in_use = pages.used().max(self.geometry.min_pages);
         let shrink = Shrink {
             pages: if self.give_back_to.is_some() { 1 } else { self.geometry.shrink },
             all_to: self.give_back_to,
             max_pages: self.geometry.max_pages,
             behind: core.store.file_pages().saturating_sub(in_use),
-            sweep: self.base.sweep,
+            sweep: before.sweep,
         };
         let (space, counts) = pages.seal(shrink)?;
         reach(Point::PagesWritten);
-        let mut items = std::mem::take(&mut self.base.items);
-        pages.record_space(&mut items)?;
         let meta = Meta {
             txnid,
             used: space.used,
-            main,
+            main: self.main,
             geometry: self.geometry,
-            items,
             sweep: space.sweep,
             // These three are the flusher's to say; an image holds what is always valid.
             commit: CommitKind::TwoFlush,
-            before: self.base.txnid,
+            before: before.txnid,
             ceiling: crate::txn::Core::ceiling_after(txnid.0),
             markers: markers.values,
             markers_txnid: markers.txnid,
             app_flags: self.notes.app_flags,
-            ..self.base.clone()
+            ..before.clone()
         };
-        let mut block = [0; META_BYTES];
-        meta.encode_into(&mut block)?;
+        let used = meta.encode_listing(pages.recorded(), image)?;
         core.check_writable()?;
         if !core.store.writer.still_ours() {
             return Err(taken_over());
@@ -251,7 +250,7 @@ impl WriteTxn {
         board.add_written(counts.written_bytes);
         // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
         // after it.
-        let mark = board.seal(self.base_mark, txnid.0, &block).ok_or_else(|| {
+        let mark = board.seal_used(*base_mark, txnid.0, image, used).ok_or_else(|| {
             Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
         })?;
         // P3: no other client seals while we hold the writer lock.
@@ -260,7 +259,10 @@ impl WriteTxn {
             return Err(Error::corrupt_file(text));
         }
         self.sealed = Some(txnid);
-        core.remember(Base { mark, meta, pages });
+        (*base_mark, *before) = (mark, meta);
+        if let Some(base) = self.base.take() {
+            core.remember(base);
+        }
         core.count_shapes(&counts);
         core.count(&core.counts.commits, 1);
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);

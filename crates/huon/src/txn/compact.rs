@@ -28,6 +28,6 @@ impl WriteTxn {
     /// threshold on.
     pub(crate) fn cut_file(&self) -> Result<()> {
         debug_assert!(!self.is_changed(), "nothing was taken from behind them");
-        self.core.cut_file(&self.base)
+        self.core.cut_file(&self.base().meta)
     }
 }

@@ -129,9 +129,12 @@ pub(crate) fn has_own_values(tree: &Tree) -> bool {
 
 /// How the values of a key of a multimap compare. `info` says it where that is a function.
 pub(crate) fn value_order<'i>(tree: &Tree, info: Option<&'i TableInfo>) -> Result<AnyOrder<'i>> {
-    let stored = tree.many.ok_or(Error::TableKind)?.order;
-    let own = || info?.many.as_ref()?.order.resolve(stored);
-    built_in(stored).or_else(own).ok_or(Error::OrderUnknown)
+    let Some(many) = tree.many else { return Err(Error::TableKind) };
+    if let Some(order) = built_in(many.order) {
+        return Ok(order);
+    }
+    let own = info.and_then(|info| info.many.as_ref()?.order.resolve(many.order));
+    own.ok_or(Error::OrderUnknown)
 }
 
 /// An order, as far as two can be compared.

@@ -22,6 +22,7 @@ pub(crate) mod park;
 pub(crate) mod read;
 mod reclaim;
 pub(crate) mod recovery;
+pub(crate) mod rest;
 mod seen;
 pub(crate) mod snapshot;
 mod tables;
@@ -33,6 +34,7 @@ use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
+use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
@@ -43,6 +45,7 @@ use crate::page::{
 use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::pages::{NextId, Pages, PagesCounts};
+use crate::tree::finger::Finger;
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::meaning::TableInfo;
@@ -97,15 +100,33 @@ pub(crate) struct Core {
     pub(crate) counts: CoreCounts,
     /// What was sealed last, as far as this client knows: the next write transaction starts from
     /// it, if no other client has written since.
-    pub(crate) last_sealed: Mutex<Option<Base>>,
+    pub(crate) last_sealed: Mutex<Option<Box<Base>>>,
 }
 
-/// What a write transaction starts from: the newest sealed snapshot.
+/// What a write transaction starts from: the newest sealed snapshot, and what the transaction
+/// before has left it to work with.
 pub(crate) struct Base {
     pub(crate) mark: Mark,
-    /// The list of its free space is with the pages; what is here is room for the next one.
+    /// Without the list of its free space, which is with the pages.
     pub(crate) meta: Meta,
-    pub(crate) pages: Box<Pages>,
+    /// Room for the image of the next snapshot: zero, or that of one before.
+    pub(crate) image: Box<[u8; META_BYTES]>,
+    pub(crate) pages: Pages,
+    /// Where the last put was made.
+    pub(crate) finger: Finger,
+    /// Numbers for the states that transactions show, which no other was given; the first is that
+    /// of the present state.
+    pub(crate) stamps: Range<u64>,
+}
+
+impl Base {
+    /// Another state is shown. A counter that others share is touched only once in many changes.
+    fn renew_stamp(&mut self, core: &Core) {
+        self.stamps.start += 1;
+        if self.stamps.is_empty() {
+            self.stamps = core.take_stamps();
+        }
+    }
 }
 
 /// What keeps the pages of a snapshot while a reader is there.
@@ -139,6 +160,7 @@ impl Core {
         Ok(info)
     }
 
+    #[inline]
     pub(crate) fn check_forked(&self) -> Result<()> {
         if os::is_inherited(self.fork_generation) { Err(Error::Forked) } else { Ok(()) }
     }
@@ -226,7 +248,7 @@ impl Core {
 
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
     /// no other client has written since. The caller holds the writer lock.
-    pub(crate) fn base(&self) -> Result<Base> {
+    pub(crate) fn base(&self) -> Result<Box<Base>> {
         let last = locked(&self.last_sealed).take();
         let sealed = self.store.board.sealed();
         if let Some(base) = last.filter(|base| base.mark == sealed) {
@@ -234,12 +256,20 @@ impl Core {
         }
         let (mark, mut meta) = self.newest_sealed()?;
         let items = std::mem::take(&mut meta.items);
-        let pages = Box::new(Pages::new(self.store.clone(), meta.used, items));
-        Ok(Base { mark, meta, pages })
+        let image = filled(0, META_BYTES)?.into_boxed_slice();
+        let image = image.try_into().expect("as long as was asked");
+        Ok(Box::new(Base {
+            mark,
+            pages: Pages::new(self.store.clone(), meta.used, items),
+            meta,
+            image,
+            finger: Finger::new(),
+            stamps: self.take_stamps(),
+        }))
     }
 
     /// Remembers where the next write transaction may start. The caller holds the writer lock.
-    pub(crate) fn remember(&self, base: Base) {
+    pub(crate) fn remember(&self, base: Box<Base>) {
         *locked(&self.last_sealed) = Some(base);
     }
 
@@ -287,14 +317,20 @@ impl Core {
             return Err(Error::corrupt_file("the lock file's last id has been lowered (P7)"));
         }
         if id >= self.durable_info()?.ceiling {
-            self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)?;
-        }
-        if id >= self.durable_info()?.ceiling {
-            return Err(Error::Invalid(
-                "ids have run past their ceiling; close the environment everywhere and open it",
-            ));
+            self.raise_ceiling_above(id)?;
         }
         Ok(NextId { txnid: Txnid(id), issued })
+    }
+
+    #[cold]
+    fn raise_ceiling_above(&self, id: u64) -> Result<()> {
+        self.flush_up_to(self.store.board.sealed().txnid(), MetaFlush::Now)?;
+        if id < self.durable_info()?.ceiling {
+            return Ok(());
+        }
+        Err(Error::Invalid(
+            "ids have run past their ceiling; close the environment everywhere and open it",
+        ))
     }
 
     /// The durable snapshot and where its meta lies.
@@ -362,8 +398,11 @@ impl Core {
         first..first + STAMPS
     }
 
+    /// Most that a transaction counts is nothing: then no other processor is disturbed.
     pub(crate) fn count(&self, counter: &AtomicU64, by: u64) {
-        counter.fetch_add(by, Ordering::Relaxed);
+        if by != 0 {
+            counter.fetch_add(by, Ordering::Relaxed);
+        }
     }
 
     /// Takes over what a transaction did to its trees, whether it ended well or not.

@@ -1,6 +1,7 @@
 //! A list that only grows, and is read without a lock: what a transaction keeps beside its pages
 //! for as long as it lives.
 
+use std::any::Any;
 use std::sync::OnceLock;
 
 use crate::error::Result;
@@ -44,6 +45,22 @@ impl<T> OnceList<T> {
             at = &node.next;
         }
         Ok(&at.0.get().expect("it was put there").item)
+    }
+}
+
+/// What layers on top of Huon keep with a transaction, one item of each type.
+#[derive(Default)]
+pub(super) struct Attachments(OnceList<Box<dyn Any + Send + Sync>>);
+
+impl Attachments {
+    /// The item of this type; `make` makes it where there is none.
+    pub(super) fn get_or_make<T: Any + Send + Sync>(
+        &self,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<&T> {
+        let is_it = |item: &Box<dyn Any + Send + Sync>| (**item).is::<T>();
+        let item = self.0.get_or_add(is_it, || Ok(Box::new(make()?)))?;
+        Ok((**item).downcast_ref().expect("it was found by its type"))
     }
 }
 

@@ -82,9 +82,10 @@ impl OpenTables {
     /// The table of a handle, if it was used before.
     #[inline]
     pub(super) fn used(&mut self, no: TableNo) -> Option<Use> {
-        let mut near = [self.last, self.first_use].into_iter().flatten();
-        if let Some((_, used)) = near.find(|(near, _)| *near == no) {
-            return Some(used);
+        for (near, used) in self.last.iter().chain(&self.first_use) {
+            if *near == no {
+                return Some(*used);
+            }
         }
         let used = *self.uses.get(&no)?;
         self.last = Some((no, used));

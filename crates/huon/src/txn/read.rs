@@ -4,12 +4,13 @@ use std::any::Any;
 use std::sync::Arc;
 
 use crate::error::{Error, Result};
+use crate::os::is_inherited;
 use crate::page::{Meta, Tree, Txnid};
 use crate::planted::{self, Bug};
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Markers;
-use crate::txn::once_list::OnceList;
+use crate::txn::once_list::Attachments;
 use crate::txn::seen::Seen;
 use crate::txn::snapshot::Snapshot;
 use crate::txn::{Core, KeptInfos, Pin, catalog};
@@ -40,8 +41,7 @@ pub struct ReadTxn {
     markers: Markers,
     tables: Seen,
     kept: KeptInfos,
-    /// Of layers on top of Huon, one of each type.
-    attachments: OnceList<Box<dyn Any + Send + Sync>>,
+    attachments: Attachments,
 }
 
 impl ReadTxn {
@@ -59,7 +59,7 @@ impl ReadTxn {
             markers: Markers { values: head.markers, txnid: head.markers_txnid },
             tables: Seen::default(),
             kept: KeptInfos::default(),
-            attachments: OnceList::default(),
+            attachments: Attachments::default(),
         })
     }
 
@@ -68,7 +68,14 @@ impl ReadTxn {
         &self.snapshot.core
     }
 
+    /// Whether it is this process's, and not of one that this was forked from (C1).
+    #[inline(always)]
+    pub(crate) fn is_own(&self) -> bool {
+        !is_inherited(self.core().fork_generation)
+    }
+
     /// The id of the snapshot: the id of the write transaction that made it.
+    #[inline]
     pub fn id(&self) -> u64 {
         self.txnid
     }
@@ -160,9 +167,7 @@ impl ReadTxn {
     /// # Errors
     /// Those of `make`; nothing is kept then.
     pub fn attach<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
-        let is_it = |item: &Box<dyn Any + Send + Sync>| (**item).is::<T>();
-        let item = self.attachments.get_or_add(is_it, || Ok(Box::new(make()?)))?;
-        Ok((**item).downcast_ref().expect("it was found by its type"))
+        self.attachments.get_or_make(make)
     }
 
     /// Whether the bytes lie in the file's map, that is, were never copied.

@@ -214,6 +214,9 @@ impl WriteTxn {
 
     /// Writes the records of all changed tables into the catalog, for the seal.
     pub(crate) fn store_tables(&mut self) -> Result<()> {
+        if self.tables.get_mut().changed().next().is_none() {
+            return Ok(());
+        }
         let tables = self.tables.take();
         let stored = self.edit_catalog(How::Seal, |main| {
             let before = *main.tree;
@@ -233,7 +236,7 @@ impl WriteTxn {
     /// Tables that were made or dropped are so for all clients now, or it has not happened: `names`
     /// learns it.
     pub(super) fn settle_names(&self) {
-        let at = self.sealed.unwrap_or(self.base.txnid).0;
+        let at = self.sealed.unwrap_or_else(|| self.base().meta.txnid).0;
         for (name, exists) in self.tables.borrow().remade() {
             let is_there = exists && self.sealed.is_some();
             let state = if is_there { names::NameState::There } else { names::NameState::Gone(at) };

@@ -10,6 +10,7 @@ mod extensions;
 mod file;
 mod geometry;
 mod golden;
+mod groups;
 mod handles;
 mod in_memory;
 mod iterators;

@@ -243,6 +243,14 @@ fn change(
             });
             assert!(matches!(undone, Err(Error::Invalid(_))));
         }
+        23..=25 => {
+            let row: Vec<Value> = (0..random.below(80)).map(|_| values.value(random, 9)).collect();
+            let before = held.len();
+            held.extend(row.iter().cloned());
+            let bytes = row.iter().map(|value| &value.bytes[..]);
+            let new = table.put_many(txn, &key, bytes).unwrap();
+            assert_eq!(new, (held.len() - before) as u64);
+        }
         18..=20 => {
             for _ in 0..random.below(60) {
                 let value = values.value(random, 9);
@@ -520,6 +528,17 @@ fn what_is_refused_changes_nothing() {
     assert!(matches!(fixed.put(&mut txn, b"b", b"five!"), Err(Error::ValueLength)));
     assert!(matches!(fixed.set(&mut txn, b"a", b"five!"), Err(Error::ValueLength)));
     assert_eq!(fixed.len(&txn).unwrap(), 1);
+    // Of many values none is there then, not even those before the one that is refused.
+    let long = vec![1; max + 1];
+    let refused = any.put_many(&mut txn, b"b", [&b"fine"[..], &long]);
+    assert!(matches!(refused, Err(Error::SortedValueTooLong { .. })), "{refused:?}");
+    for fresh in [fixed, txn.create_table(&Values::Fixed(0).def("fresh")).unwrap()] {
+        let refused = fresh.put_many(&mut txn, b"c", [&b"four"[..], b"five!"]);
+        assert!(matches!(refused, Err(Error::ValueLength)), "{refused:?}");
+        assert_eq!(fresh.put_many(&mut txn, b"c", []).unwrap(), 0);
+        assert_eq!(fresh.count_values(&txn, b"c").unwrap(), 0);
+    }
+    assert_eq!((any.len(&txn).unwrap(), fixed.len(&txn).unwrap()), (1, 1));
     txn.commit().unwrap();
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);

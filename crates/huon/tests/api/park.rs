@@ -1,6 +1,6 @@
-//! Read transactions that are put aside.
+//! Read transactions that are put aside, and those that rest.
 
-use huon::{Bytes, Env, Error, TableDef, U64};
+use huon::{Bytes, Env, Error, RetainedBy, TableDef, U64};
 
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 
@@ -64,4 +64,29 @@ fn a_parked_transaction_can_be_renewed_later() {
     assert!(txn.renew().unwrap());
     assert_eq!(t.get(&txn, 1).unwrap(), Some(&[2; 100][..]));
     assert_eq!(Error::Evicted.code(), 27);
+}
+
+#[test]
+fn one_that_rests_retains_nothing() {
+    let (_dir, env, t) = env();
+    let (first, txn) = (env.read().unwrap().id(), Box::new(env.read().unwrap()));
+    assert_eq!(t.get(&*txn, 1).unwrap(), Some(&[1; 100][..]));
+    let txn = txn.rest().wake().unwrap();
+    assert_eq!(txn.id(), first, "it is the newest still");
+    assert_eq!(t.get(&*txn, 1).unwrap(), Some(&[1; 100][..]));
+    let resting = txn.rest();
+    assert!(env.info().unwrap().readers.is_empty());
+    (2..20).for_each(|byte| write(&env, t, byte));
+    let by_a_reader = |one: &huon::RetainedSnapshot| matches!(one.by, RetainedBy::Reader(_));
+    assert!(!env.retained_snapshots().unwrap().iter().any(by_a_reader));
+    let txn = resting.wake().unwrap();
+    assert_eq!(txn.id(), env.read().unwrap().id());
+    assert_eq!(t.get(&*txn, 1).unwrap(), Some(&[19; 100][..]));
+    assert_eq!(env.info().unwrap().readers.len(), 1);
+    // Each has a slot of its own, whether it rests or not.
+    let resting: Vec<_> = (0..100).map(|_| Box::new(env.read().unwrap()).rest()).collect();
+    let awake: Vec<_> = resting.into_iter().map(|resting| resting.wake().unwrap()).collect();
+    assert_eq!(env.info().unwrap().readers.len(), 101);
+    drop((awake, txn));
+    assert!(env.info().unwrap().readers.is_empty());
 }

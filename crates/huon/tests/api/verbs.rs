@@ -178,6 +178,65 @@ fn a_change_of_a_value_is_one_descent_in_both_kinds() {
     txn.commit().unwrap();
 }
 
+/// Where values were put last leads nowhere in the next transaction, however many pages that one
+/// has touched before it comes to the same key.
+#[test]
+fn no_transaction_goes_on_where_the_one_before_put_values() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let mut txn = env.write().unwrap();
+    let (t, m) = both(&mut txn, 20_000);
+    (0..2000).try_for_each(|n| m.put(&mut txn, 7, 10 * n).map(drop)).unwrap();
+    txn.commit().unwrap();
+    let mut next = 0;
+    for touched in 0..60 {
+        for pages in [0, touched] {
+            let mut txn = env.write().unwrap();
+            (0..pages).try_for_each(|n| t.put(&mut txn, 300 * n, touched).map(drop)).unwrap();
+            for _ in 0..3 {
+                next += 1;
+                m.put(&mut txn, 7, next).unwrap();
+            }
+            txn.commit().unwrap();
+        }
+    }
+    assert!(env.check().unwrap().is_clean());
+}
+
+/// Many values are one descent and, where they lie with their key, one rewriting, whether they are
+/// the first, the next or so many that they get a tree.
+#[test]
+fn many_values_are_put_with_one_descent() {
+    let dir = tempfile::tempdir().unwrap();
+    let env = env(&dir);
+    let compared = Arc::new(AtomicU64::new(0));
+    let counter = compared.clone();
+    let order = Order::custom("counted", move |a, b| {
+        counter.fetch_add(1, Ordering::Relaxed);
+        a.cmp(b)
+    });
+    let mut txn = env.write().unwrap();
+    let def = MultiDef::<U64, U64>::new("m").ordered(order);
+    let table = txn.create_table(&def).unwrap();
+    (0..10_000).try_for_each(|n| table.put(&mut txn, 2 * n, n).map(drop)).unwrap();
+    let count = || compared.swap(0, Ordering::Relaxed);
+    for key in [2, 11_112, 7_778, 7_779] {
+        count();
+        table.contains(&txn, key, 0).unwrap();
+        let lookup = count();
+        for row in [10_000..10_020, 10_010..10_040, 20_000..22_000, 20_000..22_010] {
+            table.put_many(&mut txn, key, row.clone()).unwrap();
+            let (put, what) = (count(), format!("{key}, {row:?}"));
+            // Where its page is divided it is sought a few times more.
+            assert!(put <= 5 * lookup + 20, "{what}: {put} for {lookup}");
+        }
+        let there = 2_050 + u64::from(key % 2 == 0);
+        assert_eq!(table.count_values(&txn, key).unwrap(), there, "{key}");
+    }
+    txn.commit().unwrap();
+    assert!(env.check().unwrap().is_clean());
+}
+
 /// Of a long key a long value lies in a tree of its own, even alone.
 #[test]
 fn an_only_value_is_changed_wherever_it_lies() {

@@ -369,6 +369,58 @@ fn descriptors_on(path: &Path) -> Vec<i32> {
         .collect()
 }
 
+/// A process that closed all descriptors writes nothing, also where files of others have their
+/// numbers by then.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_process_without_its_descriptors_writes_nothing() {
+    const CHILD: &str = "HUON_TEST_HAS_NO_DESCRIPTORS";
+    // In a process of its own: another test may be given the number that was closed.
+    if std::env::var_os(CHILD).is_none() {
+        let test = "bad_input::a_process_without_its_descriptors_writes_nothing";
+        return child(test, CHILD, &place().path);
+    }
+    for durability in [Durability::Durable, Durability::Lazy] {
+        let place = place();
+        let daemon = open(&place.path).unwrap();
+        for value in [&b"first"[..], b"kept"] {
+            let mut txn = daemon.write().unwrap();
+            txn.create_table(&T).unwrap().put(&mut txn, "key", value).unwrap();
+            txn.commit_with(durability).unwrap();
+        }
+        let mut descriptors = descriptors_on(&place.path.with_extension("huon-lock"));
+        descriptors.extend(descriptors_on(&place.path));
+        for descriptor in &descriptors {
+            // SAFETY: only the environment uses it, which is to notice.
+            unsafe { libc::close(*descriptor) };
+        }
+        let others = descriptors.iter().map(|n| place.path.with_extension(n.to_string()));
+        let others: Vec<_> = others.map(|path| fs::File::create(path).unwrap()).collect();
+        let put = daemon.write().and_then(|mut txn| {
+            txn.create_table(&T)?.put(&mut txn, "key", b"never seen")?;
+            txn.commit_with(durability)
+        });
+        assert!(put.is_err(), "{durability:?}");
+        let marked = daemon.write().and_then(|mut txn| {
+            txn.set_markers([1; 3])?;
+            txn.commit_with(Durability::Durable)
+        });
+        assert!(marked.is_err(), "{durability:?}");
+        assert!(others.iter().all(|file| file.metadata().unwrap().len() == 0));
+        let heir = open(&place.path).unwrap();
+        assert_eq!(get(&heir, "key"), Some(b"kept".to_vec()));
+        put_and_check(&heir);
+        drop(daemon);
+        put_and_check(&heir);
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn put_and_check(env: &Env) {
+    put(env, "another", b"goes on").unwrap();
+    assert!(env.check().unwrap().is_clean());
+}
+
 /// A process that becomes a daemon in the middle of a write transaction closes the descriptor that
 /// its lock is on. It lives on; where its lock does not, the next writer succeeds it and takes the
 /// same free pages.

@@ -6,7 +6,7 @@ use huon::Env;
 use huon_lsm::{Lsm, LsmStat};
 use serde_json::{Value, json};
 
-use super::{Named, close, tables};
+use super::{Named, close, needs_operator, tables};
 use crate::args::{LsmCompact, Writing};
 use crate::fail::{Code, Failure, Outcome};
 use crate::open;
@@ -24,6 +24,11 @@ pub(super) fn compact(args: &LsmCompact) -> Outcome {
     let lsm = Lsm::open(&env)?;
     let found = tables(&lsm, &env.read()?, file, table)?;
     let before = stats(&env, &found)?;
+    if let (Some(_), [(name, stat)]) = (table, &before[..])
+        && !stat.operator.is_empty()
+    {
+        return Err(Failure::usage(format!("{} merge its runs.", needs_operator(name, stat))));
+    }
     merge(args, &env, &lsm, &found, &stop)?;
     let after = stats(&env, &found)?;
     drop(found);
@@ -99,10 +104,14 @@ fn as_json(name: &[u8], before: &LsmStat, after: &LsmStat) -> Value {
         "steps": after.steps,
         "lost_steps": after.lost_steps,
         "debt_bytes": after.debt_bytes,
+        "left": !after.operator.is_empty(),
     })
 }
 
 fn sentence(name: &[u8], before: &LsmStat, after: &LsmStat) -> String {
+    if !after.operator.is_empty() {
+        return format!("{} merge its runs; left as they are.", needs_operator(name, after));
+    }
     let name = Form::Plain.show(name);
     let (runs, left) = (many(before.runs(), "run"), after.runs());
     if after.steps == 0 {

@@ -9,7 +9,7 @@ use std::ffi::OsStr;
 use std::path::Path;
 
 use huon::{Env, Txn};
-use huon_lsm::{Lsm, RawLsmTable};
+use huon_lsm::{Lsm, LsmStat, RawLsmTable};
 
 use crate::args;
 use crate::fail::{Code, Failure, Outcome};
@@ -56,6 +56,12 @@ fn tables(
     let open = |name: Vec<u8>| lsm.raw_table(&name).map(|table| (name, table));
     let names = names(lsm, txn, file, table)?;
     Ok(names.into_iter().map(open).collect::<huon::Result<_>>()?)
+}
+
+/// The beginning of a sentence about a table with a merge operator.
+fn needs_operator(name: &[u8], stat: &LsmStat) -> String {
+    let (name, operator) = (Form::Plain.show(name), Form::Plain.show(stat.operator.as_bytes()));
+    format!("{name}: only programs that have its merge operator \"{operator}\" can")
 }
 
 /// Why there is no LSM table of that name.

@@ -51,6 +51,7 @@ fn as_json(name: &[u8], stat: &huon_lsm::LsmStat) -> Value {
         (field): name,
         "key_type": named(&stat.types.0),
         "value_type": named(&stat.types.1),
+        "merge_operator": named(&stat.operator),
         "fan": stat.fan,
         "runs": stat.runs(),
         "classes": stat.classes.iter().map(class).collect::<Vec<_>>(),
@@ -63,6 +64,9 @@ fn as_json(name: &[u8], stat: &huon_lsm::LsmStat) -> Value {
         "filter_bytes": stat.filter_bytes,
         "debt_bytes": stat.debt_bytes,
         "merging_bytes": stat.merging_bytes,
+        "put_bytes": stat.total_put_bytes,
+        "merged_bytes": stat.total_merged_bytes,
+        "write_amplification": stat.total_write_amplification(),
     })
 }
 
@@ -97,6 +101,14 @@ fn print(out: &mut Out, name: &[u8], stat: &huon_lsm::LsmStat) -> Result<(), Fai
         }
     };
     out.field("debt", debt)?;
+    if let Some(times) = stat.total_write_amplification() {
+        let (put, merged) = (size(stat.total_put_bytes), size(stat.total_merged_bytes));
+        let text = format!("{put} by commits, {merged} by merges: each byte {times:.1} times");
+        out.field("written", text)?;
+    }
+    if !stat.operator.is_empty() {
+        out.field("merged by", Form::Plain.show(stat.operator.as_bytes()))?;
+    }
     let (key, value) = &stat.types;
     if !key.is_empty() || !value.is_empty() {
         let shown = |name: &String| match name.as_str() {

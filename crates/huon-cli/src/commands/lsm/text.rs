@@ -10,7 +10,7 @@ use huon_lsm::{Lsm, RawLsmTable, WriteBatch};
 use huon_text::{DumpReport, Section, SectionSink, SectionWriter, read_sections};
 use serde_json::{Map, Value};
 
-use super::{Named, tables};
+use super::{Named, needs_operator, tables};
 use crate::args::{LsmDump, LsmLoad, TypeArgs};
 use crate::columns::Types;
 use crate::commands::dump::{Dumped, special, to_output};
@@ -106,7 +106,7 @@ impl Writing<'_> {
         mut act: impl FnMut(&[u8], &[u8]) -> Result<(), Failure>,
     ) -> Result<(), Failure> {
         for record in table.iter(self.txn)? {
-            let (key, value) = record?;
+            let (key, value) = record.map_err(|error| self.unread(table, error))?;
             act(key, value)?;
             report.records += 1;
             *bytes += (key.len() + value.len()) as u64;
@@ -119,6 +119,17 @@ impl Writing<'_> {
             }
         }
         Ok(())
+    }
+
+    /// Why the records of a table cannot be read.
+    fn unread(&self, table: &RawLsmTable, error: huon::Error) -> Failure {
+        match (error, table.stat(self.txn)) {
+            (huon::Error::Invalid(_), Ok(stat)) if !stat.operator.is_empty() => {
+                let needed = needs_operator(table.name(), &stat);
+                Failure::usage(format!("{needed} read what they have not merged to one run."))
+            }
+            (error, _) => error.into(),
+        }
     }
 }
 

@@ -1,6 +1,8 @@
 //! Snapshot images and the marks that name them: how a snapshot is sealed and published, and how
 //! its image is copied out.
 
+use std::sync::atomic::Ordering::Relaxed;
+
 use super::{Board, Mark};
 use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
@@ -13,9 +15,20 @@ impl Board {
     /// another client sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
     /// right before.
     pub(crate) fn seal(&self, base: Mark, txnid: u64, image: &[u8; IMAGE_BYTES]) -> Option<Mark> {
+        self.seal_used(base, txnid, image, IMAGE_BYTES)
+    }
+
+    /// The same, where behind the first `used` bytes of the image are zeros.
+    pub(crate) fn seal_used(
+        &self,
+        base: Mark,
+        txnid: u64,
+        image: &[u8; IMAGE_BYTES],
+        used: usize,
+    ) -> Option<Mark> {
         assert!(txnid > base.txnid(), "P7: ids only rise");
         let mark = Mark::new(txnid, self.free_image());
-        self.fill_image(mark, image);
+        self.fill_image(mark, image, used);
         reach(Point::ImageFilled);
         let sealed = &self.fixed()[SEALED];
         let order =
@@ -39,18 +52,26 @@ impl Board {
             .expect("four marks cannot name eight images")
     }
 
-    pub(super) fn fill_image(&self, mark: Mark, image: &[u8; IMAGE_BYTES]) {
+    pub(super) fn fill_image(&self, mark: Mark, image: &[u8; IMAGE_BYTES], used: usize) {
         let fixed = self.fixed();
+        let (used, before) = (used.div_ceil(8), &self.used_words[mark.index()]);
+        let end = used.max(before.load(Relaxed));
+        before.store(used, Relaxed);
         let name = &fixed[IMAGE_MARKS + mark.index()];
         name.store(0, Ordering::Relaxed);
         // A reader that copies any word stored below must then see that no mark names this image.
         fence(Ordering::Release);
         let at = IMAGES + mark.index() * IMAGE_WORDS;
         let (words, _) = image.as_chunks::<8>();
-        for (word, bytes) in fixed[at..at + IMAGE_WORDS].iter().zip(words) {
+        for (word, bytes) in fixed[at..at + end].iter().zip(words) {
             word.store(u64::from_le_bytes(*bytes), Ordering::Relaxed);
         }
         name.store(mark.0, Ordering::Release);
+    }
+
+    /// Another client has had the writer lock: what it put into the images is not known.
+    pub(in crate::lock) fn forget_used(&self) {
+        self.used_words.iter().for_each(|used| used.store(IMAGE_WORDS, Relaxed));
     }
 
     /// The newest sealed snapshot: the base of the next write transaction.

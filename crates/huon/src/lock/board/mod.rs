@@ -25,6 +25,7 @@
 //! (`clients`).
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicUsize;
 
 use super::gate::Gate;
 use super::layout::*;
@@ -177,6 +178,8 @@ pub(crate) struct Board {
     words: FirstWords<WORDS_FIRST>,
     /// A guest's is not.
     writable: bool,
+    /// How much of each image may not be zero, as far as this client knows.
+    used_words: [AtomicUsize; IMAGES_COUNT],
 }
 
 impl Board {
@@ -192,7 +195,7 @@ impl Board {
         shared.grow(WORDS_FIRST)?;
         let writable = shared.writable();
         let words = FirstWords::of(shared).ok_or(Error::Invalid("the lock file did not grow"))?;
-        let board = Board { writable, words };
+        let board = Board::on(words, writable);
         board.check_way()?;
         Ok(board)
     }
@@ -203,8 +206,12 @@ impl Board {
         gate.assert_of(&shared);
         let writable = shared.writable();
         let Some(words) = FirstWords::of(shared) else { return Ok(None) };
-        let board = Board { writable, words };
+        let board = Board::on(words, writable);
         Ok(board.same_boot().then_some(board))
+    }
+
+    fn on(words: FirstWords<WORDS_FIRST>, writable: bool) -> Board {
+        Board { words, writable, used_words: std::array::from_fn(|_| IMAGE_WORDS.into()) }
     }
 
     /// Whether this process may change what the board says (R2).

@@ -28,7 +28,7 @@ impl Board {
         assert!(mark.txnid() == start.txnid, "what is kept is what was chosen");
         self.clear(start.keep);
         if !start.keep {
-            self.fill_image(mark, start.image);
+            self.fill_image(mark, start.image, IMAGE_BYTES);
         }
         let flags = match start.sound {
             Sound::New => 0,
@@ -153,7 +153,10 @@ impl Board {
     /// gone: no boot and no disk that is mounted anew brings it back. Costs a flush of the lock
     /// file, once after a clean close.
     pub(crate) fn forget_close(&self) -> Result<()> {
-        if self.flag(Flag::NotedOnDisk) && !planted::is(Bug::CleanNoteUnflushed) {
+        if !self.flag(Flag::NotedOnDisk) {
+            return Ok(());
+        }
+        if !planted::is(Bug::CleanNoteUnflushed) {
             self.shared().sync()?;
         }
         self.set_flag(Flag::NotedOnDisk, false);

@@ -100,6 +100,27 @@ fn ids_only_rise() {
     assert_eq!(ids(), (5, 10));
 }
 
+/// Images are written as far as they are used: nothing is left of those that were there before,
+/// whichever client wrote them.
+#[test]
+fn short_images_end_with_zeros() {
+    let file = MemoryFile::new(BOOT);
+    let ((a, _), (b, _)) = (Seat::memory(&file), Seat::memory(&file));
+    for txnid in 2..300 {
+        let seat = if txnid % 17 < 12 { &a } else { &b };
+        seat.writer.acquire(NOW).unwrap();
+        let used = txnid as usize * 1009 % (IMAGE_BYTES + 1);
+        let mut written = image(u64::MAX - txnid);
+        written[used..].fill(0);
+        let board = &seat.board;
+        let mark = board.seal_used(board.sealed(), txnid, &written, used).unwrap();
+        board.publish(mark);
+        seat.writer.release();
+        let mut read = [0xFF; IMAGE_BYTES];
+        assert!(board.copy_image(mark, &mut read) && read == written, "{used} bytes of {txnid}");
+    }
+}
+
 #[test]
 fn a_seal_needs_its_base() {
     let (a, _) = seat();

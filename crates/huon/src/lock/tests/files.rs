@@ -232,7 +232,15 @@ fn a_closed_descriptor_is_noticed() {
         let other: Vec<_> =
             (0..10).map(|n| std::fs::File::create(scratch.join(&n.to_string())).unwrap()).collect();
         assert!(!a.shared.intact() && a.writer.check_ours().is_err());
-        assert!(matches!(a.writer.acquire(NOW), Err(Error::Io(_))));
+        assert!(matches!(a.flusher.acquire(NOW), Err(Error::Io(_))));
+        // A writer may begin where its byte lasts: what it does next is to ask.
+        match a.writer.acquire(NOW) {
+            Ok(_) => {
+                assert!(a.shared.lasts() && a.writer.check_descriptor().is_err());
+                assert!(matches!(a.shared.pinned(&(1..=9)), Err(Error::Io(_))));
+            }
+            Err(error) => assert!(matches!(error, Error::Io(_)) && !a.shared.lasts()),
+        }
         assert!(matches!(a.slots.claim(), Err(Error::Io(_))));
         assert!(matches!(Gate::lock(&a.shared, NOW), Err(Error::Io(_))));
         let b = Seat::real(&scratch.join("lock"));

@@ -141,7 +141,8 @@ impl<'p> Visitor<'p> for TableCheck<'_, '_, '_, '_> {
     }
 
     fn visit(&mut self, spot: &Spot<'_>, bytes: &'p [u8], page: Visit<'p>) -> Result<()> {
-        if header::flags(bytes) != 0 {
+        let is_branch = matches!(page, Visit::Branch(_));
+        if header::is_edited(bytes) || is_branch && header::flags(bytes) != 0 {
             self.add(spot.ptr, "it was written without being packed");
         }
         self.report.used_bytes += HEADER_BYTES as u64;

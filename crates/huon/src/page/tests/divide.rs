@@ -8,6 +8,8 @@ fn fill<O: KeyOrder>(case: &Case<O>, page_bytes: usize, keys: &[Vec<u8>]) -> Vec
         let payload = payload_of(key);
         assert!(edit.insert(case.order, i, key, PayloadKind::Inline, &payload).unwrap());
     }
+    // As if they had come in any order.
+    header::forget_inserts_from(&mut page, 0);
     page
 }
 
@@ -157,6 +159,60 @@ fn chosen<O: KeyOrder>(case: &Case<O>, page: &[u8], index: usize, key: &[u8], be
         let kind = PayloadKind::Inline;
         edit.insert(case.order, again.index(index), key, kind, &payload_of(key)).unwrap()
     });
+}
+
+/// Keys of two groups, of which `low` are of the first, with the first one's last three inserted
+/// last.
+fn two_groups(low: usize) -> Vec<u8> {
+    let mut page = vec![0; 256];
+    let mut edit = LeafMut::init(&mut page, ptr(3));
+    let mut put = |index: usize, key: &[u8]| {
+        assert!(edit.insert(BytesOrder, index, key, PayloadKind::Inline, b"value").unwrap());
+    };
+    (low..10).for_each(|i| put(i - low, format!("b{i}").as_bytes()));
+    (0..low).for_each(|i| put(i, format!("a{i}").as_bytes()));
+    page
+}
+
+/// Where some records came in a row, the next one is put behind them: they stay, and what follows
+/// goes.
+#[test]
+fn a_leaf_is_divided_behind_a_row_of_inserts() {
+    let choose = |page: &[u8], index| choose_split(&leaf(page), index, 19, false, false).unwrap();
+    for low in 3..=10 {
+        let page = two_groups(low);
+        let side = if low == 10 { Side::Right } else { Side::Left };
+        assert_eq!(choose(&page, low), SplitPoint { at: low, side });
+        // At any other place they are divided in halves.
+        assert!((4..=6).contains(&choose(&page, low - 1).at) && choose(&page, 0).at <= 6);
+        // The left part goes on with the row, and the other has none.
+        let (mut left, mut right) = (page.clone(), vec![0; 256]);
+        let place = SplitPoint { at: low, side };
+        let key = b"a9z";
+        split_leaf(BytesOrder, &mut left, &mut right, ptr(8), place, low, key).unwrap();
+        assert_eq!((header::count(&left), header::count(&right)), (low, 10 - low));
+        assert!(header::goes_on_at(&left, low) && header::flags(&right) == 0);
+        // One that leaves from the row ends it, and one behind it does not.
+        let mut edit = LeafMut::view(&mut left).unwrap();
+        edit.remove(low - 1).unwrap();
+        assert!(!header::goes_on_at(&left, low) && !header::goes_on_at(&left, low - 1));
+        if low < 10 {
+            let mut page = page.clone();
+            LeafMut::view(&mut page).unwrap().remove(low).unwrap();
+            assert!(header::goes_on_at(&page, low));
+        }
+    }
+    // Two in a row may have come by chance.
+    assert!((4..=6).contains(&choose(&two_groups(2), 2).at));
+}
+
+/// A record that is longer than what it takes the place of goes to the right.
+#[test]
+fn a_row_ends_where_its_next_record_has_no_room() {
+    let page = two_groups(9);
+    let choose = |bytes| choose_split(&leaf(&page), 9, bytes, false, false).unwrap();
+    assert_eq!(choose(53), SplitPoint { at: 9, side: Side::Left });
+    assert_eq!(choose(54), SplitPoint { at: 9, side: Side::Right });
 }
 
 use std::ops::AddAssign;

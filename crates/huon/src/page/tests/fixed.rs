@@ -142,6 +142,8 @@ fn divide<O: KeyOrder>(
 ) -> [Vec<u8>; 2] {
     let key_bytes = new.len();
     let (mut left, mut right) = (fill(256, key_bytes, keys), vec![0x77; 256]);
+    // As if they had come in any order.
+    header::forget_inserts_from(&mut left, 0);
     let (order, at) = (case.order, (index, new));
     let separator = split_fixed(order, &mut left, &mut right, ptr(8), at, edges).unwrap();
     assert_eq!((header::ptr(&left), header::ptr(&right)), (ptr(3), ptr(8)));
@@ -269,6 +271,30 @@ fn damage_is_refused() {
     assert_eq!(admit(&leaf_of_other_kind, ptr(3), Kind::Fixed, 0), Err(Reason::Header));
     assert_eq!(admit(&sound, ptr(3), Kind::Leaf, 0), Err(Reason::Header));
     assert_eq!(admit(&sound, ptr(3), Kind::Fixed, 1), Err(Reason::Header));
+}
+
+/// As other leaves, behind keys that came in a row.
+#[test]
+fn a_fixed_leaf_is_divided_behind_a_row_of_inserts() {
+    for low in 2..=28_u64 {
+        let mut left = vec![0; 256];
+        FixedMut::init(&mut left, ptr(3), 8);
+        let key = |n: u64| n.to_be_bytes();
+        let mut leaf = FixedMut::view(&mut left, 8).unwrap();
+        (low..28).for_each(|n| assert!(leaf.insert((n - low) as usize, &key(100 + n))));
+        (0..low).for_each(|n| assert!(leaf.insert(n as usize, &key(n))));
+        let (mut right, new) = (vec![0; 256], key(low));
+        assert!(!leaf.insert(low as usize, &new));
+        let at = (low as usize, &new[..]);
+        let separator =
+            split_fixed(BytesOrder, &mut left, &mut right, ptr(8), at, (false, false)).unwrap();
+        let counts = [header::count(&left), header::count(&right)];
+        let to_the_right = separator[..] <= new[..];
+        match low {
+            2 => assert_eq!(counts, [14, 14], "two may have come in a row by chance"),
+            _ => assert_eq!((counts, to_the_right), ([low as usize, 28 - low as usize], low == 28)),
+        }
+    }
 }
 
 /// A page of keys that are too long for it, or of none, cannot be divided.

@@ -15,7 +15,7 @@ fn read<O: KeyOrder>(order: O, page: &[u8], keys: &[Vec<u8>]) -> Result<(), Reas
             let probe = Probe::new(order, key);
             let _ = (leaf.search(order, key), leaf.get(&probe));
             if let Some(tie) = leaf.guess_steadily(&probe) {
-                let _ = (leaf.guessed_bytes(tie), leaf.get_at(&probe, tie));
+                let _ = (leaf.bytes_from(tie.mid), leaf.get_at(&probe, tie));
             }
         }
     }
@@ -99,6 +99,14 @@ fn edit_leaf<O: KeyOrder>(
         let mut edit = LeafMut::view(&mut copy)?;
         match edit.as_leaf().search(order, key)? {
             Ok(i) if rng.chance(2) => edit.remove(i)?,
+            Ok(i) if rng.chance(2) => {
+                let at = rng.below(edit.as_leaf().cell(i)?.payload.len() + 1);
+                if let Some(payload) =
+                    edit.widen(order, i, PayloadKind::Inline, (at, bytes.len()))?
+                {
+                    payload[at..at + bytes.len()].copy_from_slice(&bytes);
+                }
+            }
             Ok(i) => drop(edit.replace(order, i, PayloadKind::Inline, &bytes)?),
             Err(i) => drop(edit.insert(order, i, key, PayloadKind::Inline, &bytes)?),
         }

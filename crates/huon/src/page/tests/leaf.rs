@@ -144,6 +144,20 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, page_bytes: usize, edits: usize, se
                 edit.payload_mut(place).unwrap().fill(0x55);
                 model[place].2.fill(0x55);
             }
+            Ok(place) if rng.chance(2) => {
+                let at = rng.below(model[place].2.len() + 1);
+                let fits = live + bytes.len() <= room;
+                let payload = edit.widen(order, place, kind, (at, bytes.len())).unwrap();
+                assert_eq!(payload.is_some(), fits);
+                if let Some(payload) = payload {
+                    payload[at..at + bytes.len()].copy_from_slice(&bytes);
+                    model[place].1 = kind;
+                    model[place].2.splice(at..at, bytes);
+                } else {
+                    assert_eq!(page, before, "a refused widening changed the page");
+                }
+                refused += u64::from(!fits);
+            }
             Ok(place) => {
                 let fits = live - model[place].2.len() + bytes.len() <= room;
                 assert_eq!(edit.replace(order, place, kind, &bytes).unwrap(), fits);
@@ -200,10 +214,36 @@ fn a_page_that_is_marked_as_packed_and_is_not() {
             Err(_) => insert(case, &mut page, &mut model, &key),
         }
         if rng.chance(2) {
-            header::set_flags(&mut page, 0);
+            header::set_edited(&mut page, false);
         }
         same(case, &page, &model, std::slice::from_ref(&key));
     }
+}
+
+/// A payload that grows in a packed page leaves it packed, with nothing dead.
+#[test]
+fn what_is_widened_stays_packed() {
+    let (mut rng, mut page) = (Rng(4), vec![0; 4096]);
+    LeafMut::init(&mut page, ptr(9));
+    let mut model: Vec<Record> =
+        (0..20u8).map(|n| (vec![n], PayloadKind::Inline, vec![])).collect();
+    for (at, (key, kind, payload)) in model.iter().enumerate() {
+        let mut edit = LeafMut::view(&mut page).unwrap();
+        assert!(edit.insert(BytesOrder, at, key, *kind, payload).unwrap());
+    }
+    page = packed_forms(BytesOrder, &page).into_iter().next().unwrap();
+    for _ in 0..300 {
+        let (place, byte) = (rng.below(model.len()), rng.next() as u8);
+        let payload = &mut model[place].2;
+        let at = rng.below(payload.len() + 1);
+        payload.insert(at, byte);
+        let mut edit = LeafMut::view(&mut page).unwrap();
+        let room = edit.widen(BytesOrder, place, PayloadKind::Inline, (at, 1)).unwrap();
+        room.expect("it fits")[at] = byte;
+        assert_eq!((header::dead_bytes(&page), header::is_edited(&page)), (0, false));
+    }
+    let case = &Case { order: BytesOrder, plain: |a: &[u8], b: &[u8]| a.cmp(b) };
+    same(case, &page, &model, &[]);
 }
 
 #[test]

@@ -12,7 +12,6 @@ mod value_sets;
 
 use super::branch_edit::{entries, write_branch};
 use super::divide::{Side, SplitPoint, split_branch};
-use super::header::FLAG_EDITED;
 use super::leaf_edit::pack_cells;
 use super::limits::RUN_REF_BYTES;
 use super::run::overflow_pages;
@@ -158,7 +157,7 @@ fn branch(page: &[u8]) -> Branch<'_> {
 fn pack<O: KeyOrder>(order: O, page: &[u8], out: &mut [u8]) -> Result<(), Reason> {
     assert!(page.len() == out.len(), "pack: pages of one size");
     let count = header::count(page);
-    let edited = header::flags(page) & FLAG_EDITED != 0;
+    let edited = header::is_edited(page);
     match header::kind(page) {
         Some(Kind::Leaf) if edited => {
             out[..HEADER_BYTES].copy_from_slice(&page[..HEADER_BYTES]);
@@ -205,7 +204,7 @@ fn packed_forms<O: KeyOrder>(order: O, page: &[u8]) -> [Vec<u8>; 2] {
     let (mut kept, mut scratch) = (page.to_vec(), vec![0xDD; page.len()]);
     pack_for_writing(&mut kept, &mut scratch);
     for form in [&best, &kept] {
-        assert_eq!((header::flags(form), header::dead_bytes(form)), (0, 0));
+        assert!(!header::is_edited(form) && header::dead_bytes(form) == 0);
         assert_eq!(header::ptr(form), header::ptr(page));
         let slot = if header::kind(form) == Some(Kind::Leaf) { 8 } else { 20 };
         let gap = HEADER_BYTES + slot * header::count(form)..page.len() - header::heap_bytes(form);

@@ -188,6 +188,25 @@ fn metas_come_back() {
     assert_eq!([256, 4096, 8192, 16384, 65536].map(first_data_page), [48, 3, 2, 1, 1]);
 }
 
+/// A commit writes its list where another one was: nothing of that is left.
+#[test]
+fn a_block_that_held_another_meta_is_written_whole() {
+    let mut block = [0; META_BYTES];
+    let whole = meta();
+    for count in [META_ITEMS_MAX, 1, 0, 77, 76, META_ITEMS_MAX, 0] {
+        let (items, rest) = whole.items.split_at(count);
+        assert_eq!(items.len() + rest.len(), META_ITEMS_MAX);
+        let head = Meta { items: Vec::new(), txnid: Txnid(191 + count as u64 % 9), ..meta() };
+        let used = head.encode_listing(items.iter().copied(), &mut block).unwrap();
+        assert!(block[used..].iter().all(|byte| *byte == 0));
+        let fresh = Meta { items: items.to_vec(), ..head };
+        assert_eq!(block, fresh.encode());
+        assert_eq!(Meta::decode(&block), Ok(fresh));
+    }
+    let flawed = Meta { txnid: Txnid(0), ..meta() };
+    assert!(flawed.encode_listing(std::iter::empty(), &mut block).is_err());
+}
+
 #[test]
 fn metas_refuse_every_flip() {
     let block = meta().encode();

@@ -37,6 +37,12 @@ fn same<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, probes
         assert_eq!(set.value(i), value);
         assert_eq!(set.search(case.order, value), Ok(i));
     }
+    if kind == PayloadKind::DuplicateSet {
+        let at = |i| ValueSet::value_in(&payload, fixed_bytes, i);
+        assert_eq!(ValueSet::count_in(&payload, fixed_bytes), Some(values.len()));
+        assert!(values.iter().enumerate().all(|(i, value)| at(i) == Some(&value[..])));
+        assert_eq!(at(values.len()), None);
+    }
     for probe in probes {
         assert_eq!(set.search(case.order, probe), case.place(values, probe), "{probe:x?}");
     }
@@ -46,6 +52,21 @@ fn same<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, probes
     if bytes > 0 {
         assert_eq!(write_values(&mut out, all, fixed_bytes, bytes - 1), Ok(None));
     }
+}
+
+/// A new value that is written into the payload makes it what it would be if it were made anew.
+fn grows<O: KeyOrder>(case: &Case<O>, values: &Values, fixed_bytes: usize, new: &[u8]) {
+    let Err(place) = case.place(values, new) else { return };
+    let (kind, mut payload) = write(values, fixed_bytes);
+    let growth = view(&payload, kind, fixed_bytes).growth(place, new.len());
+    let (at, bytes) = growth.room();
+    payload.splice(at..at, vec![0xA5; bytes]);
+    growth.fill(&mut payload, new).unwrap();
+    assert_eq!(growth.fill(&mut payload[1..], new), Err(Reason::Cell));
+    let mut values = values.clone();
+    values.insert(place, new.to_vec());
+    let anew = write(&values, fixed_bytes).1;
+    assert_eq!((payload.len(), payload), (growth.bytes, anew));
 }
 
 /// Some of the values, from both ends.
@@ -92,6 +113,7 @@ fn random_edits<O: KeyOrder>(case: &Case<O>, fixed_bytes: usize, edits: usize) -
         }
         let probes = vec![new, rng.key(10), vec![]];
         same(case, &values, fixed_bytes, &probes);
+        grows(case, &values, fixed_bytes, &value(&mut rng));
         from_both_ends(&values, fixed_bytes, &mut rng);
     }
     edits as u64
@@ -168,6 +190,10 @@ fn random_bytes_give_reasons() {
         payload.iter_mut().take(12).for_each(|byte| *byte %= 6);
         payload.iter_mut().take(12).skip(1).step_by(2).for_each(|byte| *byte = 0);
         let fixed_bytes = if rng.chance(2) { 0 } else { rng.below(6) };
+        // Looks at one value see less, and are no panic either.
+        let one = |at: usize| ValueSet::value_in(&payload, fixed_bytes, at).map_or(0, <[u8]>::len);
+        assert!((0..8).all(|at| one(at) <= payload.len()) && one(usize::MAX) == 0);
+        let _ = ValueSet::count_in(&payload, fixed_bytes);
         let Ok(set) = ValueSet::view(&payload, fixed_bytes) else {
             refused += 1;
             continue;

@@ -197,7 +197,8 @@ impl Pages {
         self.outgoing.begin(id, self.store.spill_pages());
         self.space.begin(id.txnid);
         self.counts = PagesCounts::default();
-        self.shape = 1;
+        // Never one that another transaction had: what is kept from it leads nowhere.
+        self.shape += 1;
         let lasts = self.store.board.shared().lasts();
         self.place = if lasts { place } else { EditPlace::Memory };
     }
@@ -444,8 +445,8 @@ impl Pages {
         self.space.used()
     }
 
-    /// Fills in the free space that the snapshot records which was sealed just now.
-    pub(crate) fn record_space(&self, into: &mut Vec<Item>) -> Result<()> {
-        Ok(self.space.record(into)?)
+    /// The free space that the snapshot records which was sealed just now.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = Item> + Clone + '_ {
+        self.space.recorded()
     }
 }

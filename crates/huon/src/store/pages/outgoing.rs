@@ -12,7 +12,7 @@
 //!     one that points to it. A rise is a change of shape: kept paths are sought anew.
 
 use super::{Body, Dirty, EditPlace, NextId, Pages, PagesCounts, ROOM_KEPT};
-use crate::alloc::{TryGrow, collected};
+use crate::alloc::{TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Board;
@@ -51,6 +51,10 @@ pub(super) struct Outgoing {
     finished: Vec<u32>,
     /// Room for pages on their way out.
     pages: Vec<(u32, Dirty)>,
+    /// Room for their numbers.
+    order: Vec<u32>,
+    /// Room for a page that is packed.
+    scratch: Vec<u8>,
 }
 
 impl Outgoing {
@@ -116,14 +120,33 @@ impl Outgoing {
     }
 
     /// Packs the nodes, and stamps them with their checksums.
-    fn finish(&mut self, store: &Store, scratch: &mut [u8]) {
+    fn finish(&mut self, store: &Store) {
         for i in 0..self.pages.len() {
             if let Some((_, next)) = self.pages.get(i + 1) {
                 prefetch_start(&next.buffer);
             }
             let Dirty { buffer, what: Body::Node, .. } = &mut self.pages[i].1 else { continue };
-            page::pack_for_writing(buffer, scratch);
+            page::pack_for_writing(buffer, &mut self.scratch);
             store.seal.stamp(buffer);
+        }
+    }
+
+    /// Makes room for so many pages.
+    fn make_room(&mut self, pages: usize, page_bytes: usize) -> Result<()> {
+        self.pages.try_reserve_exact(pages)?;
+        if self.scratch.is_empty() {
+            self.scratch = filled(0, page_bytes)?;
+        }
+        Ok(())
+    }
+
+    /// The pages are out. Little of the room for them is kept.
+    fn clear(&mut self, order: Vec<u32>) {
+        if self.pages.capacity() > ROOM_KEPT {
+            self.pages = Vec::new();
+        }
+        if order.capacity() <= ROOM_KEPT {
+            self.order = order;
         }
     }
 
@@ -266,8 +289,7 @@ impl Pages {
         // Numbers are sorted faster than what they stand for.
         order.sort_unstable();
         order.dedup();
-        self.outgoing.pages.try_reserve_exact(order.len())?;
-        let mut scratch = self.store.buffer()?;
+        self.outgoing.make_room(order.len(), self.page_bytes())?;
         match self.place {
             // W5: there is no successor, and what is there already needs no descriptor.
             EditPlace::File if self.buffers.all().all(|page| page.buffer.is_view()) => {
@@ -275,7 +297,7 @@ impl Pages {
             }
             _ => self.before_write()?,
         }
-        for pgno in order {
+        for &pgno in &order {
             let page = self.buffers.take(pgno).expect("it is in the maps' own list");
             if on {
                 let ptr = Ptr { pgno: Pgno(pgno), birth: self.txnid() };
@@ -285,8 +307,7 @@ impl Pages {
             self.counts.written_bytes += page.buffer.len() as u64;
             self.outgoing.pages.push((pgno, page));
         }
-        self.outgoing.finish(&self.store, &mut scratch);
-        self.store.recycle(scratch);
+        self.outgoing.finish(&self.store);
         let written = self.outgoing.write(&self.store);
         self.lost |= written.is_err();
         let birth = self.txnid();
@@ -301,9 +322,7 @@ impl Pages {
             }
             self.store.recycle(page.buffer);
         }
-        if self.outgoing.pages.capacity() > ROOM_KEPT {
-            self.outgoing.pages = Vec::new();
-        }
+        self.outgoing.clear(order);
         written
     }
 
@@ -317,7 +336,9 @@ impl Pages {
             self.buffers.check_free(ptr.pgno, 1)?;
             self.buffers.insert(ptr.pgno, Buffer::Own(page.into_boxed_slice()));
         }
-        let all = collected(self.buffers.numbers())?;
+        let mut all = std::mem::take(&mut self.outgoing.order);
+        all.clear();
+        all.try_extend(self.buffers.numbers())?;
         self.write_dirty(all, false)?;
         if self.is_lost() { Err(Error::OutOfMemory) } else { Ok((sealed, self.counts())) }
     }

@@ -23,8 +23,9 @@
 //!     page wanted.
 //! F6. The next transaction of a client starts from what its last one knew of the free space. An
 //!     item that was found retained stays so while the snapshot that retains it is protected; then
-//!     all are judged again. A client that starts from the list that a snapshot records (it is the
-//!     first, or another client has written) gets the same result.
+//!     all are judged again. So it mostly judges what the last one has freed, and no more. A client
+//!     that starts from the list that a snapshot records (it is the first, or another client has
+//!     written) gets the same result.
 //! I10. A transaction has several ids. Items that were freed under its first id or later are
 //!     younger than the transaction; those that it judged were freed before that.
 
@@ -39,7 +40,7 @@ mod runs;
 mod search;
 mod sweep;
 
-use crate::alloc::{Reserved, TryGrow, collected};
+use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted::{self, Bug};
@@ -47,7 +48,7 @@ use own::Own;
 pub(crate) use page_set::PageSet;
 pub(crate) use protected::Protected;
 pub(crate) use relief::{Need, Retained};
-use runs::{FreeRun, Pool, merge};
+use runs::{FreeRun, Pool, Run, bounds, check_apart, insert, joined, merge};
 use search::{CHUNKS_IN_VAIN, chunks_for_run};
 
 /// Inline items above which a commit moves groups of them into chunks. With 100 a small commit is
@@ -149,13 +150,12 @@ pub(crate) struct Space {
     recorded: Vec<Item>,
     /// Runs that may be taken now.
     pool: Pool,
-    /// Other items, in the order of the file: retained, chains, or not judged yet.
+    /// F6: items that are retained by one of `retaining`, and chains, in the order of the file.
     items: Vec<Item>,
-    /// F6: items that were freed up to here are retained by one of `retaining`; younger ones were
-    /// judged.
-    judged_up_to: u64,
     /// Ascending.
     retaining: Vec<u64>,
+    /// Items that were not judged yet, in the order of the file.
+    unjudged: Vec<Item>,
     /// The protected set was read in this transaction, and the items were judged by it.
     judged: bool,
     protected: Protected,
@@ -208,8 +208,8 @@ impl Space {
             recorded,
             pool: Pool::default(),
             items: Vec::new(),
-            judged_up_to: 0,
             retaining: Vec::new(),
+            unjudged: Vec::new(),
             judged: false,
             retired: Vec::new(),
             lasting: Vec::new(),
@@ -361,7 +361,7 @@ impl Space {
         let free = collected(others.extract_if(.., |item| item.is_free()).map(|i| FreeRun::of(&i)));
         let unfolded = free.map_err(Error::from).and_then(|free| {
             self.pool.add(free)?;
-            self.items = merge(std::mem::take(&mut self.items), others)?;
+            self.unjudged = merge(std::mem::take(&mut self.unjudged), others)?;
             Ok(())
         });
         self.lost |= unfolded.is_err();
@@ -400,26 +400,21 @@ impl Space {
         let stay = self.retaining.iter().all(|id| protected.contains(*id));
         if !stay && !planted::is(Bug::RetainedStays) {
             // F6: they are retained by others, or not at all.
-            self.judged_up_to = 0;
             self.retaining.clear();
+            let items = std::mem::take(&mut self.items);
+            self.unjudged = merge(items, std::mem::take(&mut self.unjudged))?;
         }
-        let mut items = std::mem::take(&mut self.items);
-        let (mut kept, mut freed) = (0, Vec::new());
-        for i in 0..items.len() {
-            let item = items[i];
-            if item.freed <= self.judged_up_to || self.is_retained(&item)? {
-                items[kept] = item;
-                kept += 1;
+        let mut unjudged = std::mem::take(&mut self.unjudged);
+        for item in unjudged.drain(..) {
+            if self.is_retained(&item)? {
+                insert(&mut self.items, item)?;
             } else {
-                freed.try_push(FreeRun::of(&item))?;
+                self.pool.add_one(FreeRun::of(&item))?;
             }
         }
-        items.truncate(kept);
-        self.items = items;
-        // I10: items retired under this transaction's own ids were not judged.
-        let judged_under = if planted::is(Bug::JudgedId) { self.txnid } else { self.first };
-        self.judged_up_to = judged_under.0 - 1;
-        self.pool.add(freed)
+        // For its room.
+        self.unjudged = unjudged;
+        Ok(())
     }
 
     /// P12: whether a protected snapshot retains the item, which is noted then; or it is a chain.
@@ -469,35 +464,63 @@ impl Space {
         self.clip(shrink.max_pages)?;
         let mut swept = self.sweep(backend, shrink)?;
         self.drop_tail(shrink);
-        let mut fresh = std::mem::take(&mut self.retired);
-        fresh.try_extend(self.lasting.drain(..))?;
-        fresh.try_extend(self.take_waiting().into_iter())?;
-        let mut items = merge(std::mem::take(&mut self.items), fresh)?;
-        if planted::is(Bug::FreeEntryLost) && items.len() > 20 {
-            items.pop();
+        self.close_retired()?;
+        if planted::is(Bug::FreeEntryLost) && self.items.len() + self.unjudged.len() > 20 {
+            self.unjudged.pop();
         }
         let mut chunks = Vec::new();
-        if items.len() + self.pool.len() > INLINE_ITEMS_MAX {
-            items = self.move_to_chunks(backend, items, page_bytes, &mut swept, &mut chunks)?;
+        if self.inline_items() > INLINE_ITEMS_MAX {
+            let items = std::mem::take(&mut self.items);
+            let items = merge(items, std::mem::take(&mut self.unjudged))?;
+            self.unjudged =
+                self.move_to_chunks(backend, items, page_bytes, &mut swept, &mut chunks)?;
         }
-        self.items = items;
         assert!(self.inline_items() <= INLINE_ITEMS_MAX, "F2: the inline items fit the meta");
+        self.check_bounds()?;
         self.counts.chunks_written += chunks.len() as u64;
         swept.now.earn(chunks.len().saturating_sub(swept.opened));
         Ok(SealedSpace { used: self.used, sweep: swept.now, chunks })
     }
 
-    /// Fills in the list that a snapshot records which was sealed just now: what is free first.
-    pub(crate) fn record(&self, into: &mut Vec<Item>) -> Reserved<()> {
-        into.clear();
-        into.try_reserve_exact(self.inline_items())?;
-        into.extend(self.pool.items());
-        into.extend_from_slice(&self.items);
+    /// I10: what the transaction has retired is for the next one to judge. F1: it is in no other
+    /// item.
+    fn close_retired(&mut self) -> Result<()> {
+        let mut retired = std::mem::take(&mut self.retired);
+        retired.try_extend(self.lasting.drain(..))?;
+        retired.try_extend(self.take_waiting().into_iter())?;
+        retired.sort_unstable_by_key(Item::first);
+        let retired = joined(retired)?;
+        for item in &retired {
+            check_apart(&self.items, item)?;
+        }
+        if planted::is(Bug::JudgedId) {
+            self.items = merge(std::mem::take(&mut self.items), retired)?;
+        } else if self.unjudged.is_empty() {
+            self.retired = std::mem::replace(&mut self.unjudged, retired);
+        } else {
+            self.unjudged = merge(std::mem::take(&mut self.unjudged), retired)?;
+        }
         Ok(())
     }
 
+    /// No meta is sealed that would not be believed: its items lie inside the file. All came in
+    /// order, so that the ends of the lists tell.
+    fn check_bounds(&self) -> Result<()> {
+        let lists = [self.pool.bounds(), bounds(&self.items), bounds(&self.unjudged)];
+        let outside = |(first, end): &(u32, u32)| *first < self.first_page || *end > self.used;
+        match lists.into_iter().flatten().find(outside) {
+            Some((first, _)) => Err(Error::corrupt(first, Reason::Space.text())),
+            None => Ok(()),
+        }
+    }
+
+    /// The list that a snapshot records which was sealed just now.
+    pub(crate) fn recorded(&self) -> impl Iterator<Item = Item> + Clone + '_ {
+        self.pool.items().chain(self.items.iter().chain(&self.unjudged).copied())
+    }
+
     fn inline_items(&self) -> usize {
-        self.pool.len() + self.items.len()
+        self.pool.len() + self.items.len() + self.unjudged.len()
     }
 
     /// M10: pages at the end of the file that no snapshot can see, beyond the slack, are cut off

@@ -292,6 +292,9 @@ impl Space {
 
     /// The transaction ends: all that is dead is free from now on, or for the next one (I5, I9).
     pub(super) fn end_own(&mut self) -> Result<()> {
+        if self.has_no_own() {
+            return Ok(());
+        }
         self.set_aside()?;
         self.release_all()
     }

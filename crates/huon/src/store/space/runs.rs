@@ -70,6 +70,37 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     Ok(all)
 }
 
+/// Puts a run into a list that is in order; F1 as for [`merge`]. Costs a search, and moving what
+/// lies behind.
+pub(super) fn insert<T: Run>(into: &mut Vec<T>, run: T) -> Result<()> {
+    let at = check_apart(into, &run)?;
+    let mut joined = at;
+    if at > 0 && into[at - 1].absorb(&run) {
+        joined -= 1;
+    } else {
+        into.try_reserve(1)?;
+        into.insert(at, run);
+    }
+    if let Some(next) = into.get(joined + 1).copied()
+        && into[joined].absorb(&next)
+    {
+        into.remove(joined + 1);
+    }
+    Ok(())
+}
+
+/// Where the run belongs in a list that is in order, none of which may have a page of it (F1).
+pub(super) fn check_apart<T: Run>(list: &[T], run: &T) -> Result<usize> {
+    let at = list.partition_point(|before| before.first() < run.first());
+    let (before, after) = list.split_at(at);
+    if before.last().is_some_and(|last| last.end() > run.first())
+        || after.first().is_some_and(|next| run.end() > next.first())
+    {
+        return Err(twice(run.first()));
+    }
+    Ok(at)
+}
+
 /// Whether the runs are in order, and none touches the next: then there is nothing to join, and no
 /// page is there twice.
 fn are_merged<T: Run>(runs: &[T]) -> bool {
@@ -77,7 +108,7 @@ fn are_merged<T: Run>(runs: &[T]) -> bool {
 }
 
 /// The same runs, which are in order, with those joined that can be one.
-fn joined<T: Run>(mut runs: Vec<T>) -> Result<Vec<T>> {
+pub(super) fn joined<T: Run>(mut runs: Vec<T>) -> Result<Vec<T>> {
     let mut last = 0;
     for i in 1..runs.len() {
         let next = runs[i];
@@ -113,6 +144,11 @@ fn push<T: Run>(all: &mut Vec<T>, next: T) -> Result<()> {
     }
     all.push(next);
     Ok(())
+}
+
+/// Where a list begins that is in order, and where it ends.
+pub(super) fn bounds<T: Run>(list: &[T]) -> Option<(u32, u32)> {
+    Some((list.first()?.first(), list.last()?.end()))
 }
 
 #[cold]
@@ -190,7 +226,7 @@ impl Pool {
         self.runs.iter().map(|run| run.pages).sum()
     }
 
-    pub(super) fn items(&self) -> impl ExactSizeIterator<Item = Item> + '_ {
+    pub(super) fn items(&self) -> impl Iterator<Item = Item> + Clone + '_ {
         self.runs.iter().map(FreeRun::item)
     }
 
@@ -223,27 +259,7 @@ impl Pool {
 
     /// One run more.
     pub(super) fn add_one(&mut self, run: FreeRun) -> Result<()> {
-        let at = self.runs.partition_point(|before| before.pgno < run.pgno);
-        let (before, after) = self.runs.split_at_mut(at);
-        if before.last().is_some_and(|last| last.end() > run.pgno)
-            || after.first().is_some_and(|next| run.end() > next.pgno)
-        {
-            return Err(twice(run.pgno));
-        }
-        let mut joined = at;
-        if let Some(last) = before.last_mut()
-            && last.absorb(&run)
-        {
-            joined -= 1;
-        } else {
-            self.runs.try_reserve(1)?;
-            self.runs.insert(at, run);
-        }
-        if let Some(next) = self.runs.get(joined + 1).copied()
-            && self.runs[joined].absorb(&next)
-        {
-            self.runs.remove(joined + 1);
-        }
+        insert(&mut self.runs, run)?;
         self.unrank();
         Ok(self.ranks.try_reserve(self.runs.len())?)
     }
@@ -270,10 +286,17 @@ impl Pool {
     }
 
     fn look_for_longest(&self) -> Option<usize> {
-        let longest = |to: usize| (0..to).max_by_key(|&i| self.runs[i].rank());
-        let others = longest(self.runs.len().saturating_sub(1));
-        let others = others.filter(|&at| self.runs[at].pages >= CONVENIENT_PAGES_MIN);
-        others.or_else(|| longest(self.runs.len()))
+        let last = self.runs.len().checked_sub(1)?;
+        let (mut longest, mut pages) = (0, 0);
+        for (at, run) in self.runs[..last].iter().enumerate() {
+            // Most have fewer pages, which decides it.
+            if run.pages >= pages && (pages == 0 || run.rank() > self.runs[longest].rank()) {
+                (longest, pages) = (at, run.pages);
+            }
+        }
+        let convenient = pages >= CONVENIENT_PAGES_MIN;
+        let stays = convenient || pages > 0 && self.runs[longest].rank() > self.runs[last].rank();
+        Some(if stays { longest } else { last })
     }
 
     /// The same by rank.
@@ -391,6 +414,11 @@ impl Pool {
         taken.extend(out.map(|run| run.item()));
         self.unrank();
         Ok(taken)
+    }
+
+    /// The first page of all, and the end of the last run.
+    pub(super) fn bounds(&self) -> Option<(u32, u32)> {
+        bounds(&self.runs)
     }
 
     /// The run that ends at `end`, the last of all if there is one.

@@ -64,9 +64,7 @@ impl Space {
         items.try_reserve_exact(chunk.items().size_hint().0 + 1)?;
         for item in chunk.items() {
             let item = item.on(ptr)?;
-            if !item.is_chain() {
-                self.check_listed(&item, ptr)?;
-            }
+            self.check_listed(&item, ptr)?;
             items.push(item);
         }
         self.lasting.try_reserve(1)?;
@@ -75,7 +73,9 @@ impl Space {
         self.counts.chunks_opened += 1;
         self.lasting.push(Item::run(ptr.pgno, 1, ptr.birth, self.txnid, true));
         if !chunk.next().is_none() {
-            items.push(Item::chain(chunk.next(), Txnid(chain.freed)));
+            let rest = Item::chain(chunk.next(), Txnid(chain.freed));
+            self.check_listed(&rest, ptr)?;
+            items.push(rest);
         }
         let count = items.len();
         let taken_in = self.take_in(items);
@@ -98,13 +98,14 @@ impl Space {
         Ok(())
     }
 
-    /// Freed pages lie inside the file, not before the first data page, and are not the chunk that
-    /// lists them (a hostile file may say otherwise). Items of a meta were checked with it.
+    /// Freed pages, and other chunks, lie inside the file, not before the first data page, and are
+    /// not the chunk that lists them (a hostile file may say otherwise). Items of a meta were
+    /// checked with it.
     fn check_listed(&self, item: &Item, chunk: Ptr) -> Result<()> {
         let end = u64::from(item.pgno) + u64::from(item.page_count());
         let outside = item.pgno < self.first_page || end > u64::from(self.used);
         let itself = item.pgno <= chunk.pgno.0 && u64::from(chunk.pgno.0) < end;
-        if outside || itself || item.birth > item.freed {
+        if outside || itself || !item.is_chain() && item.birth > item.freed {
             Err(Error::corrupt(item.pgno, Reason::Space.text()))
         } else {
             Ok(())

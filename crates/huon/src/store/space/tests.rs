@@ -152,7 +152,7 @@ impl World {
             assert!(self.pairs.insert((ptr.pgno.0, ptr.birth.0)), "P8: a chunk's pair twice");
             self.backend.chunks.insert(ptr.pgno.0, (ptr.birth.0, page));
         }
-        space.record(&mut self.items).unwrap();
+        self.items = space.recorded().collect();
         assert_eq!(space.used(), sealed.used);
         self.space = Some(space);
         (self.used, self.txnid) = (sealed.used, txnid);
@@ -332,6 +332,31 @@ fn work_is_bounded_by_what_a_transaction_uses() {
     });
     let written = all.chunks_written;
     assert!(written <= 1000 / 5, "bound 3: {written} chunk pages in 1000 commits");
+}
+
+/// F6: what a reader retains is judged once; after that a commit judges what the one before has
+/// freed.
+#[test]
+fn what_is_retained_is_judged_once() {
+    let mut world = World::new(PAGE_BYTES);
+    world.run(2000, &[], true);
+    world.backend.readers.borrow_mut().push(world.txnid);
+    let held = world.live.keys().copied().filter(|pgno| pgno % 4 == 0).take(100);
+    let held: Vec<u32> = held.collect();
+    world.run(1, &held, false);
+    let mut young = Vec::new();
+    for round in 0..20 {
+        let before = world.live.clone();
+        let judged = world.run(4, &young, false).items_judged;
+        let most = if round == 0 { 101 } else { young.len() as u64 };
+        assert!(judged <= most, "{judged} of {most} judged in round {round}");
+        young = world.live.keys().copied().filter(|pgno| !before.contains_key(pgno)).collect();
+        world.audit();
+    }
+    // Once the reader is gone, and a younger snapshot is durable, all of them are free.
+    world.backend.readers.borrow_mut().clear();
+    world.run(4, &[], true);
+    assert!(world.run(4, &[], true).items_judged >= 100);
 }
 
 /// The same while commits look for a free tail: the chunks that a sweep opens were paid for when

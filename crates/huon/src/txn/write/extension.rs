@@ -169,6 +169,24 @@ impl WriteTxn {
         (&*self.extensions.0[at].extension as &dyn Any).downcast_ref()
     }
 
+    /// As [`ReadTxn::attach`](crate::ReadTxn::attach): an item that can be made and looked at while
+    /// values are borrowed from the transaction. It follows no levels, and knows of no changes.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// struct Buffers(Vec<u8>);
+    /// let txn = env.write()?;
+    /// let buffers = txn.attach(|| Ok(Buffers(vec![7])))?;
+    /// assert_eq!(txn.attach(|| Ok(Buffers(Vec::new())))?.0, buffers.0);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Those of `make`; nothing is kept then.
+    pub fn attach<T: Any + Send + Sync>(&self, make: impl FnOnce() -> Result<T>) -> Result<&T> {
+        self.attachments.get_or_make(make)
+    }
+
     /// Lets the extensions make their changes, before a commit.
     pub(in crate::txn) fn finish_extensions(&mut self) -> Result<Extensions> {
         let mut extensions = std::mem::take(&mut self.extensions);

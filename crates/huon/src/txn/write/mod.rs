@@ -9,29 +9,42 @@ pub(crate) mod extension;
 mod nested;
 
 use std::cell::RefCell;
-use std::ops::Range;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::Mark;
-use crate::page::{AnyOrder, Meta, PageGeometry, Tree, Txnid};
+use crate::page::{AnyOrder, PageGeometry, Tree, Txnid};
 use crate::store::pages::{EditPlace, Pages};
 use crate::tree::edit::TreeMut;
-use crate::tree::finger::Finger;
+use crate::tree::values::Orders;
 use crate::txn::catalog::{Catalog, NAMES};
+use crate::txn::meaning::{TableInfo, has_own_values, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
+use crate::txn::once_list::Attachments;
 use crate::txn::open_tables::{OpenTables, TableState};
 use crate::txn::order::built_in;
 use crate::txn::{Base, Core, KeptInfos, Release};
 use extension::Extensions;
 use nested::TxnLevel;
 
-/// Why the pages of a write transaction are there.
-const PAGES_THERE: &str = "pages are there until the commit";
+/// Why the base of a write transaction is there.
+pub(super) const BASE_THERE: &str = "the base is there until the commit";
+
+/// The handle of a table, whose functions are borrowed from what is kept beside the pages.
+struct Handle<'k> {
+    core: &'k Core,
+    kept: &'k KeptInfos,
+    no: TableNo,
+}
+
+impl<'k> Handle<'k> {
+    fn info(&self) -> Result<&'k TableInfo> {
+        Ok(self.core.info(self.kept, self.no)?)
+    }
+}
 
 /// The manner of a change.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -111,24 +124,17 @@ impl How {
 #[must_use = "a write transaction that is dropped is undone"]
 pub struct WriteTxn {
     pub(crate) core: Arc<Core>,
-    /// `None` only while the commit takes it apart.
-    pub(crate) pages: Option<Box<Pages>>,
-    /// The snapshot that the transaction started from, as [`Base`] has it.
-    pub(crate) base: Meta,
-    pub(crate) base_mark: Mark,
+    /// The snapshot that the transaction started from; `None` once it has committed.
+    pub(super) base: Option<Box<Base>>,
     pub(crate) main: Tree,
     pub(crate) geometry: PageGeometry,
     pub(super) tables: RefCell<OpenTables>,
     pub(super) kept: KeptInfos,
     pub(super) levels: Vec<TxnLevel>,
     pub(super) extensions: Extensions,
-    /// Where the last put was made, from the first change on.
-    finger: Option<Box<Finger>>,
-    /// Numbers for the states that the transaction shows, so that detached cursors notice changes;
-    /// the first is that of the state it shows now.
-    stamps: Range<u64>,
+    attachments: Attachments,
     pub(super) notes: Notes,
-    broken: bool,
+    pub(super) broken: bool,
     /// The commit gives back all that is free at the end of the file, but for slack up to so many
     /// pages.
     pub(crate) give_back_to: Option<u32>,
@@ -148,13 +154,28 @@ impl WriteTxn {
         if !again {
             core.store.measure()?;
         }
-        let txn = Self::begin_as_writer(core)?;
+        let begun = Self::begin_as_writer(core)?;
         // From here on the transaction's own drop releases the lock.
         std::mem::forget(role);
-        Ok(txn)
+        Ok(WriteTxn {
+            core: core.clone(),
+            main: begun.meta.main,
+            notes: Notes::of(&begun.meta),
+            geometry: begun.meta.geometry,
+            base: Some(begun),
+            tables: RefCell::default(),
+            kept: KeptInfos::default(),
+            levels: Vec::new(),
+            extensions: Extensions::default(),
+            attachments: Attachments::default(),
+            broken: false,
+            give_back_to: None,
+            holds_role: true,
+            sealed: None,
+        })
     }
 
-    fn begin_as_writer(core: &Arc<Core>) -> Result<WriteTxn> {
+    fn begin_as_writer(core: &Core) -> Result<Box<Base>> {
         core.check_writable()?;
         core.repair_if_due()?;
         assert!(core.check_forked().is_ok(), "P5: a forked child never gets the writer lock");
@@ -162,8 +183,9 @@ impl WriteTxn {
         if core.is_repair_due() {
             return Err(Error::corrupt_file("the lock file asks for a repair that was made (P16)"));
         }
-        let Base { mark: base_mark, meta: base, mut pages } = core.base()?;
-        let id = core.next_id(&base)?;
+        let mut begun = core.base()?;
+        let base = &begun.meta;
+        let id = core.next_id(base)?;
         core.store.board.forget_close()?;
         if base.used > core.store.map_pages() {
             return Err(core.store.map_too_small(base.used));
@@ -172,33 +194,16 @@ impl WriteTxn {
         core.store.cover(base.used)?;
         // A power loss may have made it shorter than was promised. On a full disk it stays so.
         let _ = core.store.cover(base.geometry.min_pages.min(core.store.map_pages()));
-        core.shrink_file(&base)?;
+        core.shrink_file(base)?;
         let place = if core.edits_in_place.load(Ordering::Relaxed) {
             EditPlace::File
         } else {
             EditPlace::Memory
         };
-        pages.begin(id, place);
+        begun.pages.begin(id, place);
+        begun.renew_stamp(core);
         reach(Point::Begun);
-        Ok(WriteTxn {
-            core: core.clone(),
-            pages: Some(pages),
-            main: base.main,
-            notes: Notes::of(&base),
-            geometry: base.geometry,
-            base,
-            base_mark,
-            tables: RefCell::default(),
-            kept: KeptInfos::default(),
-            levels: Vec::new(),
-            extensions: Extensions::default(),
-            finger: None,
-            stamps: core.take_stamps(),
-            broken: false,
-            give_back_to: None,
-            holds_role: true,
-            sealed: None,
-        })
+        Ok(begun)
     }
 
     /// Whether these bytes, read from a table, lie on a page that this transaction has written, or
@@ -287,26 +292,33 @@ impl WriteTxn {
     }
 
     #[inline]
+    pub(super) fn base(&self) -> &Base {
+        self.base.as_deref().expect(BASE_THERE)
+    }
+
+    fn base_mut(&mut self) -> &mut Base {
+        self.base.as_deref_mut().expect(BASE_THERE)
+    }
+
+    #[inline]
     pub(crate) fn pages(&self) -> &Pages {
-        self.pages.as_deref().expect(PAGES_THERE)
+        &self.base().pages
     }
 
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
-        self.pages.as_deref_mut().expect(PAGES_THERE)
+        &mut self.base_mut().pages
     }
 
-    /// The number of the state that the transaction shows: another one after each change.
+    /// The number of the state that the transaction shows, by which detached cursors notice
+    /// changes: another one after each.
     pub(crate) fn stamp(&self) -> u64 {
-        self.stamps.start
+        self.base().stamps.start
     }
 
-    /// The contents of the transaction may differ from now on. A counter that others share is
-    /// touched only once in many changes.
+    /// The contents of the transaction may differ from now on.
     fn renew_stamp(&mut self) {
-        self.stamps.start += 1;
-        if self.stamps.is_empty() {
-            self.stamps = self.core.take_stamps();
-        }
+        let WriteTxn { core, base, .. } = self;
+        base.as_deref_mut().expect(BASE_THERE).renew_stamp(core);
     }
 
     pub(crate) fn is_broken(&self) -> bool {
@@ -318,8 +330,8 @@ impl WriteTxn {
     pub(crate) fn is_changed(&self) -> bool {
         self.notes.changed
             || !self.pages().is_untouched()
-            || self.main != self.base.main
-            || self.geometry != self.base.geometry
+            || self.main != self.base().meta.main
+            || self.geometry != self.base().meta.geometry
             || self.give_back_to.is_some()
             || self.tables.borrow().changed().next().is_some()
     }
@@ -343,23 +355,43 @@ impl WriteTxn {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>) -> Result<R>,
     ) -> Result<R> {
-        let before = self.tree(no)?.ok_or(Error::TableNotFound)?;
+        self.edit_by_handle(no, how, |tree, _| act(tree))
+    }
+
+    /// Changes a multimap, of which values are compared, too; as [`WriteTxn::edit`].
+    pub(crate) fn edit_pairs<R>(
+        &mut self,
+        no: TableNo,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, Orders<'_>>) -> Result<R>,
+    ) -> Result<R> {
+        self.edit_by_handle(no, how, |tree, handle| {
+            let own = if has_own_values(tree.tree) { Some(handle.info()?) } else { None };
+            let orders = Orders { keys: tree.order, values: value_order(tree.tree, own)? };
+            act(&mut tree.ordered_by(orders))
+        })
+    }
+
+    /// The same for an `act` that may ask what the handle means.
+    fn edit_by_handle<R>(
+        &mut self,
+        no: TableNo,
+        how: How,
+        act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>, &Handle<'_>) -> Result<R>,
+    ) -> Result<R> {
+        let Some(before) = self.tree(no)? else { return Err(Error::TableNotFound) };
         self.tables.get_mut().make_room()?;
         let mut tree = before;
         let done = self.run(how, |txn| {
-            let WriteTxn { core, kept, pages, finger, .. } = txn;
-            // A function borrows what is kept beside the pages: nothing is cloned.
+            let WriteTxn { core, kept, base, .. } = txn;
+            let handle = Handle { core, kept, no };
             let order = match built_in(tree.order) {
                 Some(order) => order,
                 None if how == How::Unordered => AnyOrder::UNORDERED,
-                None => {
-                    let info = core.info(kept, no)?;
-                    info.order.resolve(tree.order).ok_or(Error::OrderUnknown)?
-                }
+                None => handle.info()?.order.resolve(tree.order).ok_or(Error::OrderUnknown)?,
             };
-            let pages = pages.as_deref_mut().expect(PAGES_THERE);
-            let finger = finger.get_or_insert_with(|| Box::new(Finger::new()));
-            act(&mut TreeMut { pages, tree: &mut tree, order, finger })
+            let Base { pages, finger, .. } = base.as_deref_mut().expect(BASE_THERE);
+            act(&mut TreeMut { pages, tree: &mut tree, order, finger }, &handle)
         })?;
         if tree != before {
             tree.changed = self.pages().txnid();
@@ -381,8 +413,7 @@ impl WriteTxn {
     ) -> Result<R> {
         self.guarded(how, |txn| {
             let mut main = txn.main;
-            let pages = txn.pages.as_deref_mut().expect(PAGES_THERE);
-            let finger = &mut Finger::new();
+            let Base { pages, finger, .. } = txn.base_mut();
             let done = act(&mut TreeMut { pages, tree: &mut main, order: NAMES, finger })?;
             txn.main = main;
             Ok(done)
@@ -470,17 +501,15 @@ impl Drop for WriteTxn {
     fn drop(&mut self) {
         if self.core.check_forked().is_err() {
             // They are the parent's, half changed it may be, and some lie in the file.
-            std::mem::forget(self.pages.take());
+            std::mem::forget(self.base.take());
             return;
         }
         self.settle_names();
         // The next writer takes these pages.
-        if let Some(pages) = self.pages.take() {
-            self.core.count_shapes(&pages.counts());
-            if pages.are_as_they_began() && self.holds_role && !self.broken {
-                let items = std::mem::take(&mut self.base.items);
-                let meta = Meta { items, ..self.base.clone() };
-                self.core.remember(Base { mark: self.base_mark, meta, pages });
+        if let Some(base) = self.base.take() {
+            self.core.count_shapes(&base.pages.counts());
+            if base.pages.are_as_they_began() && self.holds_role && !self.broken {
+                self.core.remember(base);
             }
         }
         if self.holds_role {
@@ -491,6 +520,7 @@ impl Drop for WriteTxn {
 
 impl std::fmt::Debug for WriteTxn {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("WriteTxn").field("base", &self.base.txnid.0).finish_non_exhaustive()
+        let base = self.base.as_ref().map(|base| base.meta.txnid.0);
+        f.debug_struct("WriteTxn").field("base", &base).finish_non_exhaustive()
     }
 }

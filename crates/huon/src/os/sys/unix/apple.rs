@@ -11,8 +11,9 @@ use std::time::Duration;
 pub(super) use super::ofd::ofd;
 use super::plain;
 pub(super) use super::plain::{
-    access_list, allocate, disk_waits, forget_cache, is_steady, keep_from_children, memory_file,
-    memory_limit, nameless, random, start_writing, wipe_in_children,
+    access_list, allocate, barrier, disk_waits, forget_cache, has_barrier, is_steady,
+    keep_from_children, memory_file, memory_limit, nameless, random, start_writing,
+    wipe_in_children,
 };
 use crate::os::Wake;
 use crate::os::word::Word;

@@ -264,6 +264,31 @@ pub(super) mod access_list {
     }
 }
 
+// ---- barriers
+
+/// Commands of `membarrier`, which the libc crate has for Android alone.
+const BARRIER_QUERY: libc::c_int = 0;
+const BARRIER: libc::c_int = 1 << 3;
+const BARRIER_REGISTER: libc::c_int = 1 << 4;
+
+fn membarrier(command: libc::c_int) -> libc::c_long {
+    // SAFETY: the call takes no pointer.
+    unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
+}
+
+/// Whether [`barrier`] can be had.
+pub(super) fn has_barrier() -> bool {
+    let wanted = libc::c_long::from(BARRIER | BARRIER_REGISTER);
+    let known = membarrier(BARRIER_QUERY);
+    known > 0 && known & wanted == wanted
+}
+
+/// Has all threads of this process pass a full barrier. A process says once that it will ask for
+/// that.
+pub(super) fn barrier() -> bool {
+    membarrier(BARRIER) == 0 || membarrier(BARRIER_REGISTER) == 0 && membarrier(BARRIER) == 0
+}
+
 // ---- forks
 
 /// Makes the kernel zero whole pages of this process in children. If it refuses, only that is lost.

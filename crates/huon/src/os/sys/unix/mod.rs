@@ -1,5 +1,6 @@
 //! Unix systems: what they have in common, and a module for each kind of them.
 
+pub(crate) mod barrier;
 pub(crate) mod beside;
 pub(crate) mod clock;
 pub(crate) mod descriptor;

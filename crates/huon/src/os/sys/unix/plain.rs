@@ -125,6 +125,15 @@ pub(super) fn keep_from_children(_: *mut libc::c_void, _: usize) -> io::Result<(
     Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP))
 }
 
+/// Threads pass barriers of their own only.
+pub(super) fn has_barrier() -> bool {
+    false
+}
+
+pub(super) fn barrier() -> bool {
+    false
+}
+
 /// Random bytes.
 #[cfg(not(any(target_os = "linux", target_os = "android")))]
 pub(super) fn random(bytes: &mut [u8]) -> io::Result<()> {
