@@ -66,7 +66,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         let txn = txn.any();
         let tree = txn.tree(self.id)?;
         in_batches::<K>(txn, (self.id, &tree), keys, |i, cell| {
-            let value = match &cell {
+            let value = match cell {
                 Some(cell) if cell.kind == PayloadKind::Inline => Some(cell.payload),
                 Some(cell) => txn.value(cell)?,
                 None => None,
@@ -107,7 +107,7 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
         let txn = txn.any();
         let tree = txn.tree(self.id)?;
         in_batches::<K>(txn, (self.id, &tree), keys, |i, cell| {
-            let held = cell.map(|cell| KeyValues::of(&tree, &cell).on(tree.root)).transpose()?;
+            let held = cell.map(|cell| KeyValues::of(&tree, cell).on(tree.root)).transpose()?;
             found(i, Values::all(txn, held)?);
             Ok(())
         })
@@ -120,7 +120,7 @@ fn in_batches<'t, K: Codec>(
     txn: AnyTxn<'t>,
     (id, tree): (TableId, &Tree),
     keys: &[K::In<'_>],
-    mut found: impl FnMut(usize, Option<Cell<'t>>) -> Result<()>,
+    mut found: impl FnMut(usize, Option<&Cell<'t>>) -> Result<()>,
 ) -> Result<()> {
     let order = txn.order(id, tree)?;
     let mut rooms: [Scratch; BATCH] = Default::default();
@@ -133,13 +133,11 @@ fn in_batches<'t, K: Codec>(
         let batch = &batch[..keys.len()];
         let whole = txn.get_batch(tree, order, batch, &mut cells).is_some();
         for (i, key) in batch.iter().enumerate() {
-            let cell = if whole {
-                cells[i]
-            } else {
+            if !whole {
                 // Damage on the way to one key is no reason to withhold those before it.
-                TreeView::new(txn.source(), tree, order).get(key)?
-            };
-            found(round * BATCH + i, cell)?;
+                cells[i] = TreeView::new(txn.source(), tree, order).get(key)?;
+            }
+            found(round * BATCH + i, cells[i].as_ref())?;
         }
     }
     Ok(())
