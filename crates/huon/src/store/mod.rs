@@ -189,10 +189,11 @@ impl Store {
         self.verify.load(Ordering::Relaxed) == what as u8
     }
 
-    /// Asks the kernel how long the file is.
+    /// Asks the kernel how long the file is, and that it is the file (P5).
     #[cold]
     #[inline(never)]
     pub(crate) fn measure(&self) -> Result<u32> {
+        self.writer.check_descriptor()?;
         self.pages.measure(|| self.storage.file_bytes())
     }
 
@@ -450,7 +451,6 @@ impl Store {
         if wanted <= file_pages {
             return Ok(());
         }
-        self.writer.check_descriptor()?;
         let step = self.growth_step(file_pages).max(1);
         let target = file_pages.saturating_add(step).max(wanted).min(max_pages);
         if let Err(error) = self.storage.grow(self.offset(target)) {

@@ -388,6 +388,9 @@ fn a_process_without_its_descriptors_writes_nothing() {
             txn.create_table(&T).unwrap().put(&mut txn, "key", value).unwrap();
             txn.commit_with(durability).unwrap();
         }
+        // The file may have grown since, so the daemon has to ask how long it is.
+        put(&open(&place.path).unwrap(), "another", b"of the heir").unwrap();
+        let reader = daemon.read().unwrap();
         let mut descriptors = descriptors_on(&place.path.with_extension("huon-lock"));
         descriptors.extend(descriptors_on(&place.path));
         for descriptor in &descriptors {
@@ -407,6 +410,9 @@ fn a_process_without_its_descriptors_writes_nothing() {
         });
         assert!(marked.is_err(), "{durability:?}");
         assert!(others.iter().all(|file| file.metadata().unwrap().len() == 0));
+        let t = reader.open_table(&T).unwrap().unwrap();
+        assert_eq!(t.get(&reader, "key").unwrap().map(<[u8]>::to_vec), Some(b"kept".to_vec()));
+        drop(reader);
         let heir = open(&place.path).unwrap();
         assert_eq!(get(&heir, "key"), Some(b"kept".to_vec()));
         put_and_check(&heir);
