@@ -9,10 +9,11 @@ const UNKNOWN: u8 = 0;
 const THERE: u8 = 1;
 const NOT_THERE: u8 = 2;
 
+static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
+
 /// Whether the system has it. Asked for once.
 #[inline]
 pub(crate) fn is_there() -> bool {
-    static FOUND: AtomicU8 = AtomicU8::new(UNKNOWN);
     match FOUND.load(Ordering::Relaxed) {
         UNKNOWN => {
             // A model, or Miri, has no threads that the kernel knows.
@@ -25,9 +26,13 @@ pub(crate) fn is_there() -> bool {
 }
 
 /// Has every thread of this process pass a full barrier before this returns; `false`: the system
-/// refuses.
+/// refuses, and is not relied on again.
 pub(crate) fn pass_everywhere() -> bool {
-    system::barrier()
+    let passed = system::barrier();
+    if !passed {
+        FOUND.store(NOT_THERE, Ordering::Relaxed);
+    }
+    passed
 }
 
 #[cfg(test)]

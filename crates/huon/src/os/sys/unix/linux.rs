@@ -266,7 +266,7 @@ pub(super) mod access_list {
 
 // ---- barriers
 
-/// Commands of `membarrier`, which the libc crate has for Android alone.
+/// Commands of `membarrier`, of which the libc crate has no names here.
 const BARRIER_QUERY: libc::c_int = 0;
 const BARRIER: libc::c_int = 1 << 3;
 const BARRIER_REGISTER: libc::c_int = 1 << 4;
@@ -276,16 +276,17 @@ fn membarrier(command: libc::c_int) -> libc::c_long {
     unsafe { libc::syscall(libc::SYS_membarrier, command, 0, 0) }
 }
 
-/// Whether [`barrier`] can be had.
+/// Whether [`barrier`] can be had: this process says that it will ask for it, before it relies on
+/// it. Android kills programs for calls that it does not know.
 pub(super) fn has_barrier() -> bool {
     let wanted = libc::c_long::from(BARRIER | BARRIER_REGISTER);
-    let known = membarrier(BARRIER_QUERY);
-    known > 0 && known & wanted == wanted
+    let known = || membarrier(BARRIER_QUERY);
+    !cfg!(target_os = "android") && known() & wanted == wanted && membarrier(BARRIER_REGISTER) == 0
 }
 
-/// Has all threads of this process pass a full barrier. A process says once that it will ask for
-/// that.
+/// Has all threads of this process pass a full barrier.
 pub(super) fn barrier() -> bool {
+    // A process that was restored from a checkpoint has to say again that it asks.
     membarrier(BARRIER) == 0 || membarrier(BARRIER_REGISTER) == 0 && membarrier(BARRIER) == 0
 }
 
