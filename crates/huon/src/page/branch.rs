@@ -12,6 +12,7 @@
 //!    prefix, so it is right for any key.
 //! 3. A branch has at least one child.
 
+use super::compare::are_same;
 use super::header::{self, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, audit_heap, audit_places};
 use super::limits::key_bytes_max;
@@ -165,7 +166,8 @@ impl<'p> Branch<'p> {
     #[inline(never)]
     fn compare_lead<O: KeyOrder>(page: &[u8], order: O, key: &[u8]) -> Result<Ordering, Reason> {
         let prefix = Branch { page, slots: &[] }.prefix()?;
-        Ok(order.compare(order.lead(key, prefix.len()), prefix))
+        let lead = order.lead(key, prefix.len());
+        Ok(if are_same(lead, prefix) { Ordering::Equal } else { order.compare(lead, prefix) })
     }
 
     /// Goes on from an equal head, with whole separators where heads are equal. Takes the parts of
