@@ -196,7 +196,7 @@ impl Calls for Rust {
     fn open(&self, count: u64) -> Result<Timed> {
         let started = Instant::now();
         for _ in 0..count {
-            std::hint::black_box(self.table.cursor());
+            let _ = std::hint::black_box(self.table.cursor());
         }
         Ok(Timed::since(started, count, 0))
     }
@@ -204,7 +204,7 @@ impl Calls for Rust {
     fn renew(&self, count: u64) -> Result<Timed> {
         let started = Instant::now();
         for _ in 0..count {
-            std::hint::black_box(self.env.read()?);
+            let _ = std::hint::black_box(self.env.read()?);
         }
         Ok(Timed::since(started, count, 0))
     }
