@@ -5,7 +5,7 @@ use huon::{AnyTxn, Result, Txn};
 use crate::edit::Content;
 use crate::filter;
 use crate::format::{self, Claim, kind, run_prefix};
-use crate::manifest::{Run, Shared, View};
+use crate::manifest::{RangeDelete, Run, Shared, View};
 use crate::record::{is_merged, is_operand, says};
 use crate::table::LsmTable;
 
@@ -96,7 +96,9 @@ fn check_run(
 ) -> Result<()> {
     let id = run.record.id;
     let (mut content, mut digest) = (Content::new(None), 0u64);
-    let (mut missing, mut untagged, mut merged) = (0, 0, 0);
+    let made = |delete: &&RangeDelete| delete.number > run.number && !delete.hides(run);
+    let made: Vec<&RangeDelete> = view.deletes.iter().filter(made).collect();
+    let (mut missing, mut untagged, mut merged, mut covered) = (0, 0, 0, 0);
     for record in run.table.iter(txn)? {
         let (key, tagged) = record?;
         content.note(key, tagged);
@@ -104,6 +106,7 @@ fn check_run(
         digest = digest.rotate_left(5).wrapping_add(filter::hash(tagged));
         untagged += u64::from(says(tagged).is_err());
         merged += u64::from(is_merged(tagged));
+        covered += u64::from(made.iter().any(|delete| delete.range.covers(key)));
         missing += u64::from(!run.may_hold(shared.manifest, txn, key, filter::hash(key))?);
     }
     let Content { records, tombstones, bytes, low, high, .. } = content;
@@ -115,6 +118,9 @@ fn check_run(
     }
     if merged > 0 && view.header.as_ref().is_none_or(|header| header.operator.is_empty()) {
         problem(format!("{merged} operands, and no merge operator is named (L9)"));
+    }
+    if covered > 0 {
+        problem(format!("L10: it has {covered} keys of ranges that it has deleted"));
     }
     if missing > 0 {
         problem(format!("its filter denies {missing} of its keys"));

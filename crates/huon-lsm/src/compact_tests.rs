@@ -111,8 +111,12 @@ impl World {
         let found = self.table.iter(&txn).unwrap().map(|record| record.unwrap());
         assert!(found.eq(self.model.iter().map(|(key, value)| (*key, *value))));
         assert_eq!(self.table.check(&txn).unwrap().problems, Vec::<String>::new());
-        for key in 0..300 {
-            assert_eq!(self.table.get(&txn, key).unwrap(), self.model.get(&key).copied());
+        let keys: Vec<u64> = (0..400).collect();
+        let mut found = vec![None; keys.len()];
+        self.table.get_many(&txn, &keys, |i, value| found[i] = value).unwrap();
+        for (key, found) in keys.into_iter().zip(found) {
+            let wanted = self.model.get(&key).copied();
+            assert_eq!((self.table.get(&txn, key).unwrap(), found), (wanted, wanted), "{key}");
         }
     }
 
@@ -190,6 +194,34 @@ fn what_is_appended_to_an_input_is_not_lost() {
     assert_eq!(world.table.stat(&world.env.read().unwrap()).unwrap().runs(), 4);
     hand_over(&world.table, prepared);
     assert_eq!(world.lost(), 1);
+    world.finish(100_000);
+}
+
+/// The runs below one that a delete hides have made that delete, and are asked no more for the keys
+/// that it covers.
+#[test]
+fn nothing_is_appended_into_a_range_that_the_oldest_run_has_deleted() {
+    let env = Env::in_memory().unwrap();
+    let table = open(&env, 100_000);
+    let mut world = World { env, table, model: BTreeMap::new() };
+    (0..4).for_each(|n| world.commit(0..20 + n, 0..0));
+    world.commit(0..200, 0..0);
+    world.commit(180..220, 0..0);
+    // It hides the newest run, which has keys of it, and what lies below in name only.
+    world.delete_range(205..1000);
+    let runs = |world: &World| world.table.stat(&world.env.read().unwrap()).unwrap().runs();
+    assert_eq!(runs(&world), 6);
+    let (_, prepared) = prepare(&world.table, Wanted::Due { slack: 0 }).expect("five runs are due");
+    hand_over(&world.table, prepared);
+    assert_eq!(runs(&world), 2, "the newest has taken no part");
+    world.check();
+    // Above all that is there: a batch, and small ones that are frozen.
+    world.commit(300..320, 0..0);
+    world.check();
+    (0..4).for_each(|n| world.commit(320 + n..323 + n, 0..0));
+    world.check();
+    world.table.shared().freeze().unwrap();
+    world.check();
     world.finish(100_000);
 }
 

@@ -6,6 +6,7 @@
 //!
 //! L4. A tombstone is dropped only into a run below which there is none.
 //! L9. Where two records of a key become one, an operand is folded onto the older one.
+//! L10. Nothing is put into a run that a delete covers which the run has made.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -296,9 +297,8 @@ impl<'e> Edit<'e> {
             let bounds = &run.record.bounds;
             !run.is_open() && (bounds.is_below(low) || bounds.is_above(high))
         };
-        let meets = |delete: &RangeDelete| {
-            delete.hides(oldest) && delete.range.meets(&Bounds::of(low, high))
-        };
+        // L10: also one that the oldest run has made, as long as it hides another.
+        let meets = |delete: &RangeDelete| delete.range.meets(&Bounds::of(low, high));
         // An empty `filtered_to` would say that all keys are in the filter.
         let fits = !oldest.is_open()
             && !oldest.record.bounds.high.is_empty()

@@ -75,6 +75,8 @@
 //!   it all operands above, from the oldest to the newest. Wherever two records of a key become
 //!   one, an operand is so folded onto the older one; it becomes a value only onto one, onto a
 //!   tombstone, or where nothing older is left.
+//! - L10. A run has no key of a range whose delete it has made. So where a delete hides a run, all
+//!   older runs have no key of the range that counts.
 
 #![forbid(unsafe_code)]
 #![warn(missing_docs)]

@@ -170,7 +170,7 @@ fn visit_runs<'t>(
 ) -> Result<()> {
     let deleted = view.deleted_before(key);
     for run in &view.runs {
-        // Older runs are hidden, too, or have made the delete themselves.
+        // L10: older runs are hidden, too, or have made the delete themselves.
         if run.is_hidden_by(deleted) {
             return Ok(());
         }

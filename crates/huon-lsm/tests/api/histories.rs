@@ -307,6 +307,43 @@ impl World {
         }
     }
 
+    /// A table is written anew, its end is deleted, and comes again: what was there lies in several
+    /// runs, of which merges take some.
+    fn renew(&mut self) {
+        let which = self.random.below(2) as usize;
+        let table = self.tables.tables[which].clone();
+        self.env.update(|txn| table.clear(txn)).unwrap();
+        self.models.0[which].clear();
+        let lows = |count: u64| (0..count).map(|n| n * KEYS / count / 2).collect::<Vec<u64>>();
+        for count in [10, 11, 12, 13, 120].map(lows) {
+            self.put_all(which, count.into_iter().map(key_of).collect());
+        }
+        self.highest += 20;
+        let key_at = |at: u64| format!("zzz-{at:08}").into_bytes();
+        let end = self.highest;
+        // Not only keys above all others, which would be appended.
+        self.put_all(which, (end - 20..end).map(key_at).chain([key_of(2)]).collect());
+        let from = key_at(end - 1 - self.random.below(18));
+        self.env.update(|txn| table.delete_range(txn, &from[..]..)).unwrap();
+        self.models.0[which].retain(|key, _| *key < from);
+        if self.random.below(4) > 0 {
+            self.tables.lsm.compactor().run_until_idle().unwrap();
+        }
+        self.put_all(which, (end..end + 9).map(key_at).collect());
+        self.highest += 9;
+    }
+
+    /// Records of one transaction that has no others.
+    fn put_all(&mut self, which: usize, keys: Vec<Vec<u8>>) {
+        let records: Vec<_> = keys.into_iter().map(|key| (key, self.value())).collect();
+        let table = self.tables.tables[which].clone();
+        let put = |txn: &mut WriteTxn| {
+            records.iter().try_for_each(|(key, value)| table.put(txn, key, value))
+        };
+        self.env.update(put).unwrap();
+        self.models.0[which].extend(records);
+    }
+
     fn batch(&mut self) {
         let mut batch = self.tables.lsm.batch();
         for _ in 0..self.random.below(50) {
@@ -392,7 +429,7 @@ impl World {
             assert!(table.iter(txn)?.map(|record| record.unwrap()).eq(wanted()));
             assert!(table.iter(txn)?.rev().map(|record| record.unwrap()).eq(wanted().rev()));
             let keys: Vec<Vec<u8>> = (0..KEYS).map(key_of).collect();
-            let keys: Vec<&[u8]> = keys.iter().map(Vec::as_slice).collect();
+            let keys: Vec<&[u8]> = keys.iter().chain(model.keys()).map(Vec::as_slice).collect();
             let mut next = 0;
             table.get_many(txn, &keys, |i, value| {
                 assert_eq!(i, next);
@@ -512,8 +549,11 @@ fn play(seed: u64, steps: usize, options: &LsmOptions) {
             12 | 13 => world.batch(),
             14..=16 => world.compact(),
             17 | 18 => world.snapshot(),
-            _ if world.random.below(4) == 0 => world.reopen(&path, options.clone()),
-            _ => continue,
+            _ => match world.random.below(4) {
+                0 => world.reopen(&path, options.clone()),
+                1 => world.renew(),
+                _ => continue,
+            },
         }
         world.check();
         let txn = world.env.read().unwrap();
