@@ -14,7 +14,6 @@ use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 use huon::{Env, Error, Result};
 
 use crate::lsm::WriteBatch;
-use crate::manifest::locked;
 use crate::pending::Pending;
 
 /// A group takes no more batches once it has so many bytes, so that none waits for long.
@@ -164,6 +163,10 @@ fn write_alone(env: &Env, batch: WriteBatch) -> Result<u64> {
         Pending::of_mut(&mut txn, &shared)?.take(batch)?;
     }
     txn.commit()
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn sort(batch: &WriteBatch) {

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use huon::{Durability, Error, Result};
+use huon::{Durability, Error, Result, fork_generation, is_inherited};
 
 use crate::compact::{Step, Wanted};
 use crate::lsm::Lsm;
@@ -151,7 +151,8 @@ impl Compactor {
     /// [`Error::Io`] if the system starts no thread.
     pub fn spawn(self) -> Result<CompactorThread> {
         let is_over = Arc::new(AtomicBool::new(false));
-        let mut threads = CompactorThread { is_over: is_over.clone(), threads: Vec::new() };
+        let (generation, threads) = (fork_generation(), Vec::new());
+        let mut threads = CompactorThread { is_over: is_over.clone(), threads, generation };
         for lane in Lane::ALL {
             let (compactor, is_over) = (self.clone(), is_over.clone());
             let work = move || compactor.work(lane, &is_over);
@@ -269,23 +270,31 @@ impl Compactor {
 pub struct CompactorThread {
     is_over: Arc<AtomicBool>,
     threads: Vec<JoinHandle<Result<()>>>,
+    /// Of the process that has them.
+    generation: u32,
 }
 
 impl CompactorThread {
     /// Whether a thread has ended by itself: by an error, which [`CompactorThread::stop`] returns.
+    /// A forked child has none of its parent's threads.
     pub fn has_failed(&self) -> bool {
-        self.threads.iter().any(JoinHandle::is_finished)
+        is_inherited(self.generation) || self.threads.iter().any(JoinHandle::is_finished)
     }
 
     /// Stops the threads and waits for them.
     ///
     /// # Errors
-    /// The one that has ended a thread.
+    /// The one that has ended a thread; [`Error::Forked`] in a forked child, which stops nothing.
     pub fn stop(mut self) -> Result<()> {
         self.end()
     }
 
     fn end(&mut self) -> Result<()> {
+        if is_inherited(self.generation) {
+            // The threads are the parent's, and would be waited for without end.
+            std::mem::forget(std::mem::take(&mut self.threads));
+            return Err(Error::Forked);
+        }
         self.is_over.store(true, Ordering::Relaxed);
         let mut result = Ok(());
         for thread in self.threads.drain(..) {

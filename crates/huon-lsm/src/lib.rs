@@ -100,6 +100,7 @@ mod merge;
 mod operator;
 mod options;
 mod pending;
+mod per_process;
 mod planted;
 mod policy;
 mod range;

@@ -2,19 +2,20 @@
 
 use std::collections::HashMap;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::SystemTime;
 
-use huon::{Codec, Env, Error, KeyCodec, Result, Scratch, Txn};
+use huon::{Codec, Env, Error, ForkLock, KeyCodec, Result, Scratch, Txn, hold_off};
 
 use crate::batch::Batch;
 use crate::combine::Queue;
 use crate::compactor::Compactor;
 use crate::def::LsmDef;
 use crate::format::{DeleteRecord, name_of_manifest};
-use crate::manifest::{Shared, locked};
+use crate::manifest::Shared;
 use crate::operator::no_operator;
 use crate::options::LsmOptions;
+use crate::per_process::PerProcess;
 use crate::range::in_range;
 use crate::record::ms_of;
 use crate::table::{LsmTable, RawLsmTable};
@@ -24,7 +25,7 @@ use crate::verbs::{check_key, encode_into, range_of};
 ///
 /// Clones are the same. Several may be opened of one environment, in this process or others: they
 /// all see the same tables, but only what uses one shares its memory for filters and its
-/// [`Lsm::write`].
+/// [`Lsm::write`]. A forked child goes on with what its parent had.
 ///
 /// ```
 /// use huon::{Env, Str, U64};
@@ -42,8 +43,9 @@ pub struct Lsm(Arc<Inner>);
 struct Inner {
     env: Env,
     options: LsmOptions,
-    tables: Mutex<HashMap<TableKey, Arc<Shared>>>,
-    queue: Queue,
+    /// Changed while forks are held off.
+    tables: ForkLock<HashMap<TableKey, Arc<Shared>>>,
+    queue: PerProcess<Queue>,
 }
 
 /// A table's name, and the names of the types of its keys and values.
@@ -64,8 +66,8 @@ impl Lsm {
     /// [`Error::Invalid`] if they make no sense.
     pub fn with_options(env: &Env, options: LsmOptions) -> Result<Lsm> {
         options.check()?;
-        let (env, queue) = (env.clone(), Queue::default());
-        Ok(Lsm(Arc::new(Inner { env, options, tables: Mutex::default(), queue })))
+        let (env, queue) = (env.clone(), PerProcess::default());
+        Ok(Lsm(Arc::new(Inner { env, options, tables: ForkLock::default(), queue })))
     }
 
     /// The environment.
@@ -88,7 +90,7 @@ impl Lsm {
         let opened = self.0.env.read().and_then(|txn| shared.open(&txn, def.operator()));
         if opened.is_err() {
             // No compactor takes it for one that it can use.
-            locked(&self.0.tables).remove(&(def.name().to_vec(), K::NAME, V::NAME));
+            self.forget(&(def.name().to_vec(), K::NAME, V::NAME));
         }
         opened.map(|()| LsmTable::of(shared))
     }
@@ -141,8 +143,9 @@ impl Lsm {
         if name.is_empty() {
             return Err(Error::Invalid("an LSM table has a name"));
         }
-        let mut tables = locked(&self.0.tables);
-        if let Some(shared) = tables.get(&(name.to_vec(), key, value)) {
+        let of = (name.to_vec(), key, value);
+        let mut tables = self.0.tables.lock();
+        if let Some(shared) = tables.get(&of) {
             return Ok(shared.clone());
         }
         let types = (key.to_owned(), value.to_owned());
@@ -150,13 +153,24 @@ impl Lsm {
         let other = other.map(|other| &**other);
         let shared = Shared::new(&self.0.env, name, self.0.options.clone(), types, other)?;
         let shared = Arc::new(shared);
-        tables.insert((name.to_vec(), key, value), shared.clone());
+        let _held_off = hold_off();
+        tables.insert(of, shared.clone());
         Ok(shared)
+    }
+
+    fn forget(&self, table: &TableKey) {
+        let remove = || {
+            let mut tables = self.0.tables.lock();
+            let _held_off = hold_off();
+            tables.remove(table)
+        };
+        // What belongs to its operator is the program's, and goes without the lock.
+        drop(remove());
     }
 
     /// Any of those that a process keeps of a table, or one of no types.
     pub(crate) fn any_shared(&self, name: &[u8]) -> Result<Arc<Shared>> {
-        let tables = locked(&self.0.tables);
+        let tables = self.0.tables.lock();
         let known = tables.values().find(|shared| *shared.name == *name).cloned();
         drop(tables);
         known.map_or_else(|| self.shared(name, "", ""), Ok)

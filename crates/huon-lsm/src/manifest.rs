@@ -14,9 +14,9 @@
 use std::collections::HashMap;
 use std::ops::Deref;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, OnceLock};
 
-use huon::{AnyTxn, Env, Error, RawTable, ReadTxn, Result, Txn};
+use huon::{AnyTxn, Env, Error, ForkLock, RawTable, ReadTxn, Result, Txn, hold_off};
 
 use crate::compact::Lanes;
 use crate::filter;
@@ -26,6 +26,7 @@ use crate::format::{
 };
 use crate::operator::{Folder, Operator};
 use crate::options::LsmOptions;
+use crate::per_process::PerProcess;
 use crate::planted::{self, Bug};
 use crate::policy::{Lane, Policy, RunSize};
 use crate::stat::Counts;
@@ -223,10 +224,11 @@ pub(crate) struct Shared {
     pub(crate) options: LsmOptions,
     pub(crate) manifest: RawTable,
     pub(crate) key_bytes_max: u32,
-    slots: Mutex<HashMap<u32, RawTable>>,
-    newest: Mutex<Arc<View>>,
+    /// Changed while forks are held off.
+    slots: ForkLock<HashMap<u32, RawTable>>,
+    newest: ForkLock<Arc<View>>,
     /// These are one for all handles of the table that an `Lsm` has given out.
-    pub(crate) lanes: Arc<Lanes>,
+    pub(crate) lanes: Arc<PerProcess<Lanes>>,
     pub(crate) counts: Arc<Counts>,
     /// Once a definition has named it.
     operator: Arc<OnceLock<Operator>>,
@@ -251,8 +253,8 @@ impl Shared {
             options,
             manifest: env.table(&manifest_def(name))?,
             key_bytes_max: huon::limits::key_bytes_max(page_bytes)? as u32,
-            slots: Mutex::default(),
-            newest: Mutex::default(),
+            slots: ForkLock::default(),
+            newest: ForkLock::default(),
             lanes: other.map(|other| other.lanes.clone()).unwrap_or_default(),
             counts: other.map(|other| other.counts.clone()).unwrap_or_default(),
             operator: other.map(|other| other.operator.clone()).unwrap_or_default(),
@@ -276,6 +278,8 @@ impl Shared {
             if let Some(other) = stored.into_iter().chain(known).find(|it| it != operator.name()) {
                 return Err(merged_otherwise(&other, operator.name()));
             }
+            // A child would wait for a thread that it does not have.
+            let _held_off = hold_off();
             self.operator.get_or_init(|| operator.clone());
         }
         self.view(txn).map(drop)
@@ -313,7 +317,7 @@ impl Shared {
         if version == 0 && self.manifest.len(txn)? > 0 {
             return Err(damaged("a manifest without a version (L6)"));
         }
-        let known = locked(&self.newest).clone();
+        let known = self.newest.copied();
         if known.version == version {
             return Ok(known);
         }
@@ -324,15 +328,19 @@ impl Shared {
 
     /// The newest view that the process knows.
     pub(crate) fn newest(&self) -> Arc<View> {
-        locked(&self.newest).clone()
+        self.newest.copied()
     }
 
     /// L6: the view is one that was committed.
     pub(crate) fn keep(&self, view: &Arc<View>) {
-        let mut newest = locked(&self.newest);
-        if newest.version < view.version {
-            *newest = view.clone();
-        }
+        let replace = || {
+            let mut newest = self.newest.lock();
+            // One store, for a child that is forked meanwhile.
+            let is_newer = newest.version < view.version;
+            is_newer.then(|| std::mem::replace(&mut *newest, view.clone()))
+        };
+        // It may be the last to know its runs, which takes longer than a lock is to be held.
+        drop(replace());
     }
 
     /// Reads the manifest. Runs that an older view has are taken from it (L1).
@@ -417,11 +425,12 @@ impl Shared {
 
     /// The table of a run.
     pub(crate) fn slot(&self, slot: u32) -> Result<RawTable> {
-        let mut slots = locked(&self.slots);
+        let mut slots = self.slots.lock();
         if let Some(table) = slots.get(&slot) {
             return Ok(*table);
         }
         let table = self.env.table(&run_def(&self.name, slot))?;
+        let _held_off = hold_off();
         slots.insert(slot, table);
         Ok(table)
     }
@@ -451,10 +460,6 @@ fn merged_otherwise(stored: &str, wanted: &str) -> Error {
     };
     let text = format!("the LSM table is merged by {}, not by {}", by(stored), by(wanted));
     Error::Decode(text.into())
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// A view that a read transaction keeps, or one that is kept beside it.

@@ -120,8 +120,8 @@ pub use ops::records::{Contents, RecordVisitor};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
-/// For the C interfaces: locks of one thread, what outlives a fork, and descriptors that programs
-/// see.
+/// For the C interfaces and LSM tables: locks of one thread, what outlives a fork, and descriptors
+/// that programs see.
 #[doc(hidden)]
 pub use os::{
     BiasedGuard, BiasedLock, ForkGuard, ForkLock, HeldOff, ThisThread, fork_generation, hold_off,

@@ -1,7 +1,9 @@
-//! LSM tables: crash images, compactors that overtake each other, and processes that are killed.
+//! LSM tables: crash images, compactors that overtake each other, and processes that are killed or
+//! forked.
 
 mod child;
 mod crash;
+mod forked;
 mod kills;
 mod overtaken;
 mod work;
