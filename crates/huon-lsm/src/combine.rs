@@ -3,15 +3,20 @@
 //! A thread that finds none at work leads: it takes all batches that wait, joins them, and commits
 //! for all. Threads that come meanwhile wait. (As the writers' queue of LevelDB does it.)
 //!
+//! Each thread has of its batch what it would have had alone. Where a transaction cannot be because
+//! of what one of the batches holds, each is written in one of its own. None is written again once
+//! it may have been sealed.
+//!
 //! A lazy commit is over sooner than a sleeping thread is woken, and waking costs a system call. So
 //! threads give way to others a few times before they sleep, and sleepers alone are woken. Those
 //! that were answered together come again together, a moment later: a leader gives way to them
 //! before it takes its group, or half of them would always wait for the next.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
-use huon::{Env, Error, Result};
+use huon::{Env, Error, IoError, Result, WriteTxn};
 
 use crate::lsm::WriteBatch;
 use crate::pending::Pending;
@@ -50,31 +55,47 @@ struct Waiting {
     answer: Arc<Answer>,
 }
 
-type Answer = Mutex<Option<Result<u64>>>;
+/// What a thread has of its batch, which may be the panic of a merge operator.
+type Outcome = std::thread::Result<Result<u64>>;
+
+pub(crate) type Answer = Mutex<Option<Outcome>>;
+
+/// How transactions are committed: tests have one that fails after the seal.
+type Commit = fn(WriteTxn) -> Result<u64>;
 
 impl Queue {
     pub(crate) fn write(&self, env: &Env, batch: WriteBatch) -> Result<u64> {
+        self.write_by(env, batch, WriteTxn::commit)
+    }
+
+    pub(crate) fn write_by(&self, env: &Env, batch: WriteBatch, commit: Commit) -> Result<u64> {
         // Each thread sorts its own. Where it is joined to others, it is sorted once more.
         if batch.bytes() >= GROUP_BYTES {
-            sort(&batch);
+            batch.sort()?;
         }
-        let answer = Arc::new(Answer::default());
-        locked(&self.state).waiting.push(Waiting { batch, answer: answer.clone() });
+        let answer = self.push(batch);
         let mut yields = 0;
         loop {
-            if let Some(result) = locked(&answer).take() {
-                return result;
+            if let Some(outcome) = locked(&answer).take() {
+                return outcome.unwrap_or_else(|panic| resume_unwind(panic));
             }
             if self.is_led.load(Ordering::Relaxed) && yields < YIELDS {
                 yields += 1;
                 std::thread::yield_now();
             } else {
-                self.lead_or_sleep(env, &answer);
+                self.lead_or_sleep(env, &answer, commit);
             }
         }
     }
 
-    fn lead_or_sleep(&self, env: &Env, answer: &Answer) {
+    /// Has a batch wait.
+    pub(crate) fn push(&self, batch: WriteBatch) -> Arc<Answer> {
+        let answer = Arc::new(Answer::default());
+        locked(&self.state).waiting.push(Waiting { batch, answer: answer.clone() });
+        answer
+    }
+
+    fn lead_or_sleep(&self, env: &Env, answer: &Arc<Answer>, commit: Commit) {
         let mut state = locked(&self.state);
         if locked(answer).is_some() {
             return;
@@ -87,9 +108,8 @@ impl Queue {
         }
         self.is_led.store(true, Ordering::Relaxed);
         let group = self.gather(state);
-        let (batches, answers) = group.into_iter().map(|one| (one.batch, one.answer)).unzip();
-        let mut lead = Lead { queue: self, answers, results: Vec::new() };
-        lead.results = write_group(env, batches);
+        let count = group.len();
+        Lead { queue: self, own: answer, count, left: group.into_iter() }.write_group(env, commit);
     }
 
     /// The next group, which has one batch at least.
@@ -121,19 +141,74 @@ fn take_group(waiting: &mut Vec<Waiting>) -> Vec<Waiting> {
 /// waiting.
 struct Lead<'q> {
     queue: &'q Queue,
-    answers: Vec<Arc<Answer>>,
-    /// One for each, or none after a panic.
-    results: Vec<Result<u64>>,
+    /// Of the leader's own batch, which may have to wait for the next group.
+    own: &'q Arc<Answer>,
+    /// Batches of the group.
+    count: usize,
+    /// Those that have no answer yet.
+    left: std::vec::IntoIter<Waiting>,
+}
+
+impl Lead<'_> {
+    fn write_group(&mut self, env: &Env, commit: Commit) {
+        let is_joined = self.count > 1;
+        match is_joined.then(|| write(env, &mut self.joined()?, commit)) {
+            None | Some(Err(Failure::Refused(_))) => self.write_each(env, commit),
+            Some(Ok(id)) => self.answer_all(|| Ok(id)),
+            Some(Err(Failure::NotBegun(error))) => self.turn_away(&error),
+            Some(Err(Failure::Unknown(error))) => self.answer_all(|| Err(same(&error))),
+        }
+    }
+
+    fn joined(&self) -> std::result::Result<WriteBatch, Failure> {
+        let mut joined = WriteBatch::default();
+        let mut batches = self.left.as_slice().iter().map(|one| &one.batch);
+        attempt(|| batches.try_for_each(|batch| joined.join(batch)))?;
+        Ok(joined)
+    }
+
+    fn write_each(&mut self, env: &Env, commit: Commit) {
+        while let Some(next) = self.left.as_mut_slice().first_mut() {
+            match write(env, &mut next.batch, commit) {
+                Ok(id) => self.answer(Ok(Ok(id))),
+                Err(Failure::Refused(outcome)) => self.answer(outcome),
+                Err(Failure::Unknown(error)) => self.answer(Ok(Err(error))),
+                Err(Failure::NotBegun(error)) => self.turn_away(&error),
+            }
+        }
+    }
+
+    /// Answers all that are left where there can be no transaction: none has to wait for a lock in
+    /// vain after the other. But if the leader has one already, others have not, and one of them
+    /// leads next.
+    fn turn_away(&mut self, error: &Error) {
+        if !matches!(error, Error::ThreadWrites) {
+            return self.answer_all(|| Err(same(error)));
+        }
+        let waiting = &mut locked(&self.queue.state).waiting;
+        waiting.splice(..0, self.left.by_ref());
+        if let Some(own) = waiting.iter().position(|one| Arc::ptr_eq(&one.answer, self.own)) {
+            waiting.remove(own);
+            *locked(self.own) = Some(Ok(Err(Error::ThreadWrites)));
+        }
+    }
+
+    fn answer(&mut self, outcome: Outcome) {
+        if let Some(one) = self.left.next() {
+            *locked(&one.answer) = Some(outcome);
+        }
+    }
+
+    fn answer_all(&mut self, result: impl Fn() -> Result<u64>) {
+        self.left.by_ref().for_each(|one| *locked(&one.answer) = Some(Ok(result())));
+    }
 }
 
 impl Drop for Lead<'_> {
     fn drop(&mut self) {
-        let mut results = self.results.drain(..);
-        for answer in &self.answers {
-            *locked(answer) = Some(results.next().unwrap_or(Err(Error::TxnBroken)));
-        }
+        self.answer_all(|| Err(Error::TxnBroken));
         let mut state = locked(&self.queue.state);
-        state.expected = self.answers.len() + state.waiting.len();
+        state.expected = self.count + state.waiting.len();
         self.queue.is_led.store(false, Ordering::Relaxed);
         if state.sleepers > 0 {
             self.queue.done.notify_all();
@@ -141,36 +216,61 @@ impl Drop for Lead<'_> {
     }
 }
 
-/// What became of each batch.
-fn write_group(env: &Env, group: Vec<WriteBatch>) -> Vec<Result<u64>> {
-    if group.len() < 2 {
-        return group.into_iter().map(|batch| write_alone(env, batch)).collect();
-    }
-    let mut joined = WriteBatch::default();
-    let all = group.iter().try_for_each(|batch| joined.join(batch));
-    match all.and_then(|()| write_alone(env, joined)) {
-        Ok(id) => group.iter().map(|_| Ok(id)).collect(),
-        // Nothing has happened, so each can fail, or not, for itself.
-        Err(Error::Poisoned) => group.iter().map(|_| Err(Error::Poisoned)).collect(),
-        Err(_) => group.into_iter().map(|batch| write_alone(env, batch)).collect(),
+/// Why a batch is not written, as far as one knows.
+enum Failure {
+    /// No transaction began, whatever the batch holds.
+    NotBegun(Error),
+    /// Because of what it holds. Nothing has happened.
+    Refused(Outcome),
+    /// The commit failed, perhaps after the seal.
+    Unknown(Error),
+}
+
+/// Writes a batch, which is left empty once its transaction has begun.
+fn write(env: &Env, batch: &mut WriteBatch, commit: Commit) -> std::result::Result<u64, Failure> {
+    attempt(|| batch.sort())?;
+    let mut txn = env.write().map_err(Failure::NotBegun)?;
+    attempt(|| Pending::write(&mut txn, std::mem::take(batch)))?;
+    commit(txn).map_err(|error| match error {
+        // No page is taken any more after the seal.
+        Error::MapFull(_) | Error::MapTooSmall { .. } => Failure::Refused(Ok(Err(error))),
+        _ => Failure::Unknown(error),
+    })
+}
+
+/// Does what merge operators have a part in.
+fn attempt(work: impl FnOnce() -> Result<()>) -> std::result::Result<(), Failure> {
+    match catch_unwind(AssertUnwindSafe(work)) {
+        Ok(Ok(())) => Ok(()),
+        Ok(Err(error)) => Err(Failure::Refused(Ok(Err(error)))),
+        Err(panic) => Err(Failure::Refused(Err(panic))),
     }
 }
 
-fn write_alone(env: &Env, batch: WriteBatch) -> Result<u64> {
-    sort(&batch);
-    let mut txn = env.write()?;
-    for (shared, batch) in batch.tables {
-        Pending::of_mut(&mut txn, &shared)?.take(batch)?;
+/// An error of the environment, once more for another thread.
+fn same(error: &Error) -> Error {
+    match error {
+        Error::Busy(text) => Error::Busy(text.clone()),
+        Error::Corrupt(damage) => Error::Corrupt(damage.clone()),
+        Error::EnvironmentsFull { max } => Error::EnvironmentsFull { max: *max },
+        Error::Forked => Error::Forked,
+        Error::Io(io) => {
+            let number = io.source.raw_os_error().map(std::io::Error::from_raw_os_error);
+            let source = number.unwrap_or_else(|| io.source.kind().into());
+            Error::Io(Box::new(IoError {
+                operation: io.operation,
+                place: io.place.clone(),
+                source,
+            }))
+        }
+        Error::OutOfMemory => Error::OutOfMemory,
+        Error::Poisoned => Error::Poisoned,
+        Error::ReadOnly => Error::ReadOnly,
+        Error::TxnBroken => Error::TxnBroken,
+        other => Error::Decode(other.to_string().into()),
     }
-    txn.commit()
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-fn sort(batch: &WriteBatch) {
-    for (_, batch) in &batch.tables {
-        let _ = batch.sorted();
-    }
 }

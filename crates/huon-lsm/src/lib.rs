@@ -84,6 +84,8 @@
 mod batch;
 mod check;
 mod combine;
+#[cfg(test)]
+mod combine_tests;
 mod compact;
 #[cfg(test)]
 mod compact_tests;

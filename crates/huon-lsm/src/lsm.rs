@@ -210,8 +210,9 @@ impl Lsm {
     /// of a commit, and its flush.
     ///
     /// # Errors
-    /// Those of [`huon::WriteTxn::commit`]. A transaction for several that fails is made again for
-    /// each of them, so that none suffers from another.
+    /// Those of [`huon::Env::write`] and [`huon::WriteTxn::commit`]. A transaction for several that
+    /// cannot be because of what one of them has in its batch is made again for each, so that none
+    /// suffers from another. A panic of a merge operator goes on in the thread whose batch it is.
     pub fn write(&self, batch: WriteBatch) -> Result<u64> {
         if batch.is_empty() {
             return Ok(self.0.env.read()?.id());
@@ -351,6 +352,11 @@ impl WriteBatch {
             self.tables.len() - 1
         });
         &mut self.tables[at].1
+    }
+
+    /// Brings what was added into the order in which it is written.
+    pub(crate) fn sort(&self) -> Result<()> {
+        self.tables.iter().try_for_each(|(_, batch)| batch.sorted().map(drop))
     }
 
     /// Adds what a later batch holds.

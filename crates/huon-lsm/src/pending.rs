@@ -10,6 +10,7 @@ use huon::{Extension, Result, WriteTxn};
 
 use crate::batch::{Batch, Mark};
 use crate::edit::Edit;
+use crate::lsm::WriteBatch;
 use crate::manifest::{Shared, View};
 use crate::planted::{self, Bug};
 
@@ -58,6 +59,17 @@ impl Pending {
             Pending::spill(txn, at)?;
         }
         Ok(&mut txn.extend(Pending::default).tables[at])
+    }
+
+    /// Makes what a batch without a transaction holds a part of its tables, ahead of the commit.
+    pub(crate) fn write(txn: &mut WriteTxn, batch: WriteBatch) -> Result<()> {
+        for (shared, batch) in batch.tables {
+            Pending::of_mut(txn, &shared)?.take(batch)?;
+        }
+        let mut tables = std::mem::take(&mut txn.extend(Pending::default).tables);
+        let settled = tables.iter_mut().try_for_each(|table| table.settle(txn));
+        txn.extend(Pending::default).tables = tables;
+        settled
     }
 
     fn place(txn: &mut WriteTxn, shared: &Arc<Shared>) -> Result<usize> {
@@ -177,6 +189,19 @@ impl PendingTable {
         self.batch.append(&batch)
     }
 
+    /// Makes what was collected a part of the table.
+    fn settle(&mut self, txn: &mut WriteTxn) -> Result<()> {
+        if self.batch.is_empty() {
+            return Ok(());
+        }
+        let (batch, now) = (std::mem::take(&mut self.batch), self.now.clone());
+        self.now = now.with(&self.shared, txn, &batch)?;
+        if planted::is(Bug::ViewBeforeCommit) {
+            self.now.view.iter().for_each(|view| self.shared.keep(view));
+        }
+        Ok(())
+    }
+
     /// The runs as the transaction sees them.
     pub(crate) fn view(&self, txn: &WriteTxn) -> Result<Arc<View>> {
         self.now.view(&self.shared, txn)
@@ -203,16 +228,7 @@ impl Extension for Pending {
     }
 
     fn before_commit(&mut self, txn: &mut WriteTxn) -> Result<()> {
-        for table in &mut self.tables {
-            if !table.batch.is_empty() {
-                let (batch, now) = (std::mem::take(&mut table.batch), table.now.clone());
-                table.now = now.with(&table.shared, txn, &batch)?;
-                if planted::is(Bug::ViewBeforeCommit) {
-                    table.now.view.iter().for_each(|view| table.shared.keep(view));
-                }
-            }
-        }
-        Ok(())
+        self.tables.iter_mut().try_for_each(|table| table.settle(txn))
     }
 
     fn after_commit(&mut self, _id: u64) {
