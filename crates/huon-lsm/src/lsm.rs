@@ -238,7 +238,15 @@ impl fmt::Debug for Lsm {
 #[derive(Default)]
 #[must_use = "a batch changes nothing until it is written"]
 pub struct WriteBatch {
-    pub(crate) tables: Vec<(Arc<Shared>, Batch)>,
+    pub(crate) tables: Vec<TableBatch>,
+}
+
+/// What a batch holds of one table.
+#[derive(Default)]
+pub(crate) struct TableBatch {
+    /// The handles that it came by, of all types. One at least.
+    pub(crate) handles: Vec<Arc<Shared>>,
+    pub(crate) batch: Batch,
 }
 
 impl WriteBatch {
@@ -337,31 +345,48 @@ impl WriteBatch {
 
     /// Whether it changes nothing.
     pub fn is_empty(&self) -> bool {
-        self.tables.iter().all(|(_, batch)| batch.is_empty())
+        self.tables.iter().all(|table| table.batch.is_empty())
     }
 
     /// Bytes of keys and values that were added.
     pub fn bytes(&self) -> usize {
-        self.tables.iter().map(|(_, batch)| batch.bytes()).sum()
+        self.tables.iter().map(|table| table.batch.bytes()).sum()
     }
 
     fn of(&mut self, shared: &Arc<Shared>) -> &mut Batch {
-        let known = self.tables.iter().position(|(known, _)| known.unique == shared.unique);
-        let at = known.unwrap_or_else(|| {
-            self.tables.push((shared.clone(), Batch::default()));
+        let is_known = |known: &Arc<Shared>| known.unique == shared.unique;
+        let at = self.tables.iter().position(|table| table.handles.iter().any(is_known));
+        let at = at.unwrap_or_else(|| self.add_handle(shared));
+        &mut self.tables[at].batch
+    }
+
+    /// Handles of one name are of one table: when the batch is written, it is seen whether they are
+    /// of that environment.
+    #[cold]
+    fn add_handle(&mut self, shared: &Arc<Shared>) -> usize {
+        let at = self.tables.iter().position(|table| table.handles[0].name == shared.name);
+        let at = at.unwrap_or_else(|| {
+            self.tables.push(TableBatch::default());
             self.tables.len() - 1
         });
-        &mut self.tables[at].1
+        self.tables[at].handles.push(shared.clone());
+        at
     }
 
     /// Brings what was added into the order in which it is written.
     pub(crate) fn sort(&self) -> Result<()> {
-        self.tables.iter().try_for_each(|(_, batch)| batch.sorted().map(drop))
+        self.tables.iter().try_for_each(|table| table.batch.sorted().map(drop))
     }
 
     /// Adds what a later batch holds.
     pub(crate) fn join(&mut self, later: &WriteBatch) -> Result<()> {
-        later.tables.iter().try_for_each(|(shared, batch)| self.of(shared).append(batch))
+        for TableBatch { handles, batch } in &later.tables {
+            for shared in handles {
+                self.of(shared);
+            }
+            self.of(&handles[0]).append(batch)?;
+        }
+        Ok(())
     }
 }
 

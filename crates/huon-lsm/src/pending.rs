@@ -10,7 +10,7 @@ use huon::{Extension, Result, WriteTxn};
 
 use crate::batch::{Batch, Mark};
 use crate::edit::Edit;
-use crate::lsm::WriteBatch;
+use crate::lsm::{TableBatch, WriteBatch};
 use crate::manifest::{Shared, View};
 use crate::planted::{self, Bug};
 
@@ -63,8 +63,11 @@ impl Pending {
 
     /// Makes what a batch without a transaction holds a part of its tables, ahead of the commit.
     pub(crate) fn write(txn: &mut WriteTxn, batch: WriteBatch) -> Result<()> {
-        for (shared, batch) in batch.tables {
-            Pending::of_mut(txn, &shared)?.take(batch)?;
+        for TableBatch { handles, batch } in batch.tables {
+            for shared in &handles {
+                Pending::place(txn, shared)?;
+            }
+            Pending::of_mut(txn, &handles[0])?.take(batch)?;
         }
         let mut tables = std::mem::take(&mut txn.extend(Pending::default).tables);
         let settled = tables.iter_mut().try_for_each(|table| table.settle(txn));

@@ -75,6 +75,47 @@ fn later_changes_of_a_batch_count() {
     assert!(keys.into_iter().eq(wanted));
 }
 
+/// Handles of one table with other types, or of another `Lsm`, collect into one batch in the order
+/// of the calls.
+#[test]
+fn later_changes_count_whichever_handle_made_them() {
+    let env = Env::in_memory().unwrap();
+    let (lsm, other) = (Lsm::open(&env).unwrap(), Lsm::open(&env).unwrap());
+    let sum = || LsmDef::<U64, U64>::new("a").merged_by("sum", |a, b, sum| sum.set(a + b));
+    let (raw, a) = (lsm.raw_table("a").unwrap(), other.table(&sum()).unwrap());
+    let get = |key| a.get(&env.read().unwrap(), key).unwrap();
+    let key = 7u64.to_be_bytes();
+    let mut batch = lsm.batch();
+    batch.put(&a, 7, 1).unwrap();
+    batch.delete(&raw, &key).unwrap();
+    batch.put(&a, 7, 2).unwrap();
+    lsm.write(batch).unwrap();
+    assert_eq!(get(7), Some(2));
+    let mut batch = lsm.batch();
+    batch.delete(&raw, &key).unwrap();
+    batch.put(&a, 7, 3).unwrap();
+    batch.delete_range(&raw, &key[..]..).unwrap();
+    batch.merge(&a, 7, 4).unwrap();
+    lsm.write(batch).unwrap();
+    assert_eq!(get(7), Some(4));
+    // The table is made by a batch that the handle without the operator has begun.
+    env.update(|txn| a.drop_table(txn)).unwrap();
+    let mut batch = lsm.batch();
+    batch.delete(&raw, &key).unwrap();
+    batch.merge(&a, 7, 5).unwrap();
+    lsm.write(batch).unwrap();
+    assert!(Lsm::open(&env).unwrap().table(&sum()).is_ok(), "it is made with the operator");
+    assert_eq!(get(7), Some(5));
+    // Tables of one name in two environments are two.
+    let elsewhere = Env::in_memory().unwrap();
+    let foreign = Lsm::open(&elsewhere).unwrap().table(&A).unwrap();
+    let mut batch = lsm.batch();
+    batch.put(&a, 7, 6).unwrap();
+    batch.put(&foreign, 7, 6).unwrap();
+    assert!(lsm.write(batch).is_err());
+    assert_eq!(get(7), Some(5));
+}
+
 #[test]
 fn a_batch_that_does_not_fit_fails_alone() {
     let dir = tempfile::tempdir().unwrap();
