@@ -12,7 +12,7 @@ use huon::{Error, Result};
 use crate::filter;
 use crate::format::{DeleteRecord, damaged};
 use crate::index::{Index, NONE};
-use crate::operator::Operator;
+use crate::operator::{Operator, merged_otherwise};
 use crate::record::{is_operand, tag, timed};
 
 /// A record. Its key lies at `at` in the arena, and its value with the tag behind it.
@@ -100,15 +100,22 @@ impl Batch {
 
     /// Adds what is merged onto the value that the key has.
     pub(crate) fn merge(&mut self, operator: &Operator, key: &[u8], operand: &[u8]) -> Result<()> {
-        self.fold_by(Some(operator));
+        self.fold_by(Some(operator))?;
         self.add(key, operand, tag::OPERAND)
     }
 
-    fn fold_by(&mut self, operator: Option<&Operator>) {
-        if let (None, Some(operator)) = (&self.folding, operator) {
-            let (operator, folded) = (operator.clone(), OnceLock::new());
-            self.folding = Some(Box::new(Folding { operator, folded }));
+    fn fold_by(&mut self, operator: Option<&Operator>) -> Result<()> {
+        match (self.operator(), operator) {
+            (Some(known), Some(operator)) if known.name() != operator.name() => {
+                return Err(merged_otherwise(known.name(), operator.name()));
+            }
+            (None, Some(operator)) => {
+                let (operator, folded) = (operator.clone(), OnceLock::new());
+                self.folding = Some(Box::new(Folding { operator, folded }));
+            }
+            _ => {}
         }
+        Ok(())
     }
 
     /// What folds the operands.
@@ -223,7 +230,7 @@ impl Batch {
 
     /// Adds what another batch holds, behind what is there.
     pub(crate) fn append(&mut self, other: &Batch) -> Result<()> {
-        self.fold_by(other.operator());
+        self.fold_by(other.operator())?;
         let mut deletes = other.deletes.iter().peekable();
         for number in 0..=other.entries.len() {
             while let Some(deleted) = deletes.next_if(|deleted| deleted.after == number) {

@@ -24,7 +24,7 @@ use crate::format::{
     self, Claim, DeleteRecord, Header, RunRecord, State, Written, damaged, key, kind, manifest_def,
     run_def,
 };
-use crate::operator::{Folder, Operator};
+use crate::operator::{Folder, Operator, merged_otherwise};
 use crate::options::LsmOptions;
 use crate::per_process::PerProcess;
 use crate::planted::{self, Bug};
@@ -139,6 +139,17 @@ impl View {
     /// The frozen runs, from the newest to the oldest.
     pub(crate) fn frozen(&self) -> &[Arc<Run>] {
         &self.runs[usize::from(self.open_run().is_some())..]
+    }
+
+    /// Whether what a handle with this operator has collected may become a part of the table. A
+    /// transaction may have made the table by another handle, which had none.
+    pub(crate) fn check_operator(&self, operator: Option<&Operator>) -> Result<()> {
+        match (operator, &self.header) {
+            (Some(operator), Some(header)) if operator.name() != header.operator => {
+                Err(merged_otherwise(&header.operator, operator.name()))
+            }
+            _ => Ok(()),
+        }
     }
 
     /// The number of the newest delete of a range.
@@ -450,16 +461,6 @@ impl Shared {
         }
         Ok(claims)
     }
-}
-
-#[cold]
-fn merged_otherwise(stored: &str, wanted: &str) -> Error {
-    let by = |name: &str| match name {
-        "" => "no operator".to_owned(),
-        name => format!("the operator \"{name}\""),
-    };
-    let text = format!("the LSM table is merged by {}, not by {}", by(stored), by(wanted));
-    Error::Decode(text.into())
 }
 
 /// A view that a read transaction keeps, or one that is kept beside it.

@@ -181,6 +181,17 @@ pub(crate) fn no_operator() -> Error {
     Error::Invalid("the LSM table is merged by an operator that was not given with its definition")
 }
 
+/// The error of a process that merges by another operator than the one that is stored.
+#[cold]
+pub(crate) fn merged_otherwise(stored: &str, wanted: &str) -> Error {
+    let by = |name: &str| match name {
+        "" => "no operator".to_owned(),
+        name => format!("the operator \"{name}\""),
+    };
+    let text = format!("the LSM table is merged by {}, not by {}", by(stored), by(wanted));
+    Error::Decode(text.into())
+}
+
 /// Where a value lies.
 type Place = OnceLock<Box<[u8]>>;
 

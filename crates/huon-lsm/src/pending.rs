@@ -137,6 +137,7 @@ impl Pending {
         let mut now = txn.extend(Pending::default).tables[at].now.clone();
         let (view, bytes) = txn.nested(|txn| {
             let view = now.view(shared, txn)?;
+            view.check_operator(shared.operator())?;
             let mut edit = Edit::new(shared, txn, View::clone(&view))?;
             let bytes = work(&mut edit)?;
             Ok((edit.view, bytes))
@@ -250,6 +251,7 @@ fn apply(shared: &Shared, txn: &mut WriteTxn, view: Arc<View>, batch: &Batch) ->
     if batch.drops_table() {
         return Edit::drop_table(shared, txn, &view).map(Arc::new);
     }
+    view.check_operator(shared.operator())?;
     let (sorted, has_deletes) = (batch.sorted()?, batch.deletes().len() > 0);
     if view.header.is_none() && sorted.is_empty() {
         return Ok(view);

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, SystemTime};
 
 use huon::{Bytes, Env, Error, RawTable, Str, TableDef, U64, WriteTxn};
-use huon_lsm::{Lsm, LsmDef, LsmOptions, LsmTable};
+use huon_lsm::{Lsm, LsmDef, LsmOptions, LsmTable, RawLsmTable};
 
 use crate::small_options;
 
@@ -382,6 +382,70 @@ fn an_operator_that_fails_or_panics_changes_nothing() {
     }
     lsm.compactor().merge_all().unwrap();
     assert_eq!(shown(), sum(wanted));
+}
+
+/// A handle without the operator may make the table, in the very transaction that merges. The table
+/// would then name none, and no handle could open it.
+#[test]
+fn operands_come_into_no_table_that_does_not_name_their_operator() {
+    type Make = fn(&RawLsmTable, &mut WriteTxn) -> huon::Result<()>;
+    type Merge<'t> = &'t dyn Fn(&mut WriteTxn) -> huon::Result<()>;
+    let key = |n: u64| n.to_be_bytes();
+    let makes: [Make; 2] = [
+        |raw, txn| raw.bulk_load(txn, |append| append(&[0; 8], &[1; 8])),
+        // So many that some become a run ahead of the commit.
+        |raw, txn| (0..2000u64).try_for_each(|n| raw.put(txn, &n.to_be_bytes(), &[1; 8])),
+    ];
+    for make in makes {
+        let env = Env::in_memory().unwrap();
+        let (t, plain) = (sums(&passive(&env)), passive(&env).raw_table("sums").unwrap());
+        let merges: [Merge<'_>; 3] = [
+            &|txn| t.merge(txn, 3000, 5),
+            &|txn| [5, 5].iter().try_for_each(|n| t.merge(txn, 3000, *n)),
+            &|txn| t.bulk_load(txn, |append| append(3000, 5)),
+        ];
+        for merge in merges {
+            let made = env.update(|txn| {
+                make(&plain, txn)?;
+                merge(txn)
+            });
+            assert!(is_decode(&made), "{made:?}");
+            let txn = env.read().unwrap();
+            assert_eq!((t.is_empty(&txn).unwrap(), plain.is_empty(&txn).unwrap()), (true, true));
+        }
+        // In the other order the table is made with the operator.
+        env.update(|txn| {
+            t.merge(txn, 3000, 5)?;
+            make(&plain, txn)
+        })
+        .unwrap();
+        let txn = env.read().unwrap();
+        assert_eq!(sums(&passive(&env)).get(&txn, 3000).unwrap(), Some(5));
+        assert_eq!(plain.get(&txn, &key(0)).unwrap(), Some(&[1; 8][..]));
+        assert_eq!(t.check(&txn).unwrap().problems, Vec::<String>::new());
+    }
+}
+
+/// Two handles may each have another operator as long as there is no table.
+#[test]
+fn operands_of_two_operators_do_not_get_into_one_transaction() {
+    let env = Env::in_memory().unwrap();
+    let (lsm, other) = (passive(&env), passive(&env));
+    let highest = SUMS.merged_by("highest", |a, b, highest| highest.set(a.max(b)));
+    let (sums, highest) = (sums(&lsm), other.table(&highest).unwrap());
+    let txn_of_both = |txn: &mut WriteTxn| {
+        sums.merge(txn, 1, 5)?;
+        assert!(is_decode(&highest.merge(txn, 1, 3)));
+        sums.merge(txn, 1, 6)
+    };
+    env.update(txn_of_both).unwrap();
+    assert_eq!(sums.get(&env.read().unwrap(), 1).unwrap(), Some(11));
+    env.update(|txn| sums.drop_table(txn)).unwrap();
+    let mut batch = lsm.batch();
+    batch.merge(&sums, 1, 7).unwrap();
+    assert!(is_decode(&batch.merge(&highest, 1, 3)));
+    lsm.write(batch).unwrap();
+    assert_eq!(sums.get(&env.read().unwrap(), 1).unwrap(), Some(7));
 }
 
 /// The ordinary table of the manifest, and what it counts.
