@@ -13,7 +13,7 @@ use crate::filter;
 use crate::format::{DeleteRecord, damaged};
 use crate::index::{Index, NONE};
 use crate::operator::{Operator, merged_otherwise};
-use crate::record::{is_operand, tag, timed};
+use crate::record::{check_part, is_operand, tag, timed};
 
 /// A record. Its key lies at `at` in the arena, and its value with the tag behind it.
 #[derive(Clone, Copy)]
@@ -95,11 +95,13 @@ impl Batch {
 
     /// Adds a record that counts until a time, in milliseconds since 1970.
     pub(crate) fn put_until(&mut self, key: &[u8], value: &[u8], until: u64) -> Result<()> {
+        check_part(value)?;
         self.add(key, &timed(value, until), tag::PUT_UNTIL)
     }
 
     /// Adds what is merged onto the value that the key has.
     pub(crate) fn merge(&mut self, operator: &Operator, key: &[u8], operand: &[u8]) -> Result<()> {
+        check_part(operand)?;
         self.fold_by(Some(operator))?;
         self.add(key, operand, tag::OPERAND)
     }

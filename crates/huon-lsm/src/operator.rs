@@ -13,7 +13,7 @@ use std::sync::{Arc, OnceLock};
 use huon::{AnyTxn, Codec, Error, Result, Scratch};
 
 use crate::planted::{self, Bug};
-use crate::record::{Says, is_operand, merged_until, says, tag, tagged};
+use crate::record::{Says, check_part, is_operand, merged_until, says, tag, tagged};
 
 /// What a merge operator makes of two values; see [`LsmDef::merged_by`](crate::LsmDef::merged_by).
 #[derive(Debug)]
@@ -78,12 +78,18 @@ impl Operator {
         Ok(match says(older)? {
             Says::Nothing => tagged(operand.to_vec(), tag::PUT),
             Says::Value(value) => tagged(self.combine(value, operand)?, tag::PUT),
-            Says::Operand(earlier) => tagged(self.combine(earlier, operand)?, tag::OPERAND),
+            Says::Operand(earlier) => tagged(self.operand(earlier, operand)?, tag::OPERAND),
             Says::Until { value, until, operand: None } => merged_until(value, until, operand),
             Says::Until { value, until, operand: Some(earlier) } => {
-                merged_until(value, until, &self.combine(earlier, operand)?)
+                merged_until(value, until, &self.operand(earlier, operand)?)
             }
         })
+    }
+
+    /// The one operand that two come to.
+    fn operand(&self, earlier: &[u8], later: &[u8]) -> Result<Vec<u8>> {
+        let both = self.combine(earlier, later)?;
+        check_part(&both).map(|()| both)
     }
 }
 

@@ -5,7 +5,8 @@
 use std::borrow::Cow;
 use std::time::SystemTime;
 
-use huon::Result;
+use huon::limits::VALUE_BYTES_MAX;
+use huon::{Error, Result};
 
 use crate::format::damaged;
 use crate::planted::{self, Bug};
@@ -24,6 +25,13 @@ pub(crate) mod tag {
     /// time lie between the value and the tag. When the time is over, the other one is left.
     pub(crate) const MERGED_UNTIL: u8 = 4;
 }
+
+/// What [`tag::MERGED_UNTIL`] adds to the value and the operand.
+const MERGED_UNTIL_BYTES: usize = 4 + 8 + 1;
+
+/// A value that ends at a time, and an operand, are no longer: else the two would not fit into one
+/// record where a merge brings them together.
+pub(crate) const PART_BYTES_MAX: usize = (VALUE_BYTES_MAX - MERGED_UNTIL_BYTES) / 2;
 
 /// What a record says of its key, now.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -78,6 +86,12 @@ fn says_until(timed: &[u8], is_merged: bool) -> Result<Says<'_>> {
 pub(crate) fn tagged(mut value: Vec<u8>, tag: u8) -> Vec<u8> {
     value.push(tag);
     value
+}
+
+/// Refuses a value with a time, or an operand, that is too long for a record of both.
+#[inline]
+pub(crate) fn check_part(part: &[u8]) -> Result<()> {
+    if part.len() > PART_BYTES_MAX { Err(Error::ValueTooLong) } else { Ok(()) }
 }
 
 /// A value that counts until a time, without its tag.
@@ -158,6 +172,13 @@ mod tests {
             assert_eq!(says(&merged(LATER)).unwrap(), on_time(Some(operand)));
             assert_eq!(says(&merged(0)).unwrap(), Says::Value(operand));
         }
+    }
+
+    #[test]
+    fn the_longest_parts_fit_into_one_record() {
+        assert_eq!(merged_until(b"ab", 0, b"cde").len(), 5 + MERGED_UNTIL_BYTES);
+        let longest = 2 * PART_BYTES_MAX + MERGED_UNTIL_BYTES;
+        assert!(longest <= VALUE_BYTES_MAX && longest + 2 > VALUE_BYTES_MAX);
     }
 
     #[test]

@@ -74,7 +74,7 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     /// read.
     ///
     /// # Errors
-    /// As [`LsmTable::put`].
+    /// As [`LsmTable::put`]; values are no longer than operands ([`LsmTable::merge`]).
     pub fn put_until(
         &self,
         txn: &mut WriteTxn,
@@ -113,8 +113,11 @@ impl<K: KeyCodec, V: Codec> LsmTable<K, V> {
     /// keeps until it ends; merges of runs fold for good.
     ///
     /// # Errors
-    /// As [`LsmTable::put`]; [`Error::Invalid`] if no definition has named an operator. One that
-    /// fails has the commit fail, or what else needs its result.
+    /// As [`LsmTable::put`], but [`Error::ValueTooLong`] for an operand of half as many bytes as a
+    /// value can have: there is a record of a value with a time and of an operand.
+    /// [`Error::Invalid`] if no definition has named an operator; [`Error::Decode`] if the
+    /// transaction has merged by another one. An operator that fails has the commit fail, or what
+    /// else needs its result.
     pub fn merge(&self, txn: &mut WriteTxn, key: K::In<'_>, operand: V::In<'_>) -> Result<()> {
         let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
         let operator = self.shared().operator().ok_or_else(no_operator)?;

@@ -448,6 +448,25 @@ fn operands_of_two_operators_do_not_get_into_one_transaction() {
     assert_eq!(sums.get(&env.read().unwrap(), 1).unwrap(), Some(7));
 }
 
+/// Once they are merged, a value that ends at a time and what was merged onto it are one record.
+#[test]
+fn a_value_with_a_time_and_an_operand_are_no_longer_than_fit_together() {
+    let env = Env::in_memory().unwrap();
+    let lsm = passive(&env);
+    let t = lsm.table(&append("logs")).unwrap();
+    // The kernel gives memory for what is read or written, and nothing of it is.
+    let (long, hour) = (vec![0; huon::limits::VALUE_BYTES_MAX / 2], Duration::from_secs(3600));
+    let until = SystemTime::now() + hour;
+    let mut txn = env.write().unwrap();
+    assert!(matches!(t.put_until(&mut txn, "k", &long, until), Err(Error::ValueTooLong)));
+    assert!(matches!(t.merge(&mut txn, "k", &long), Err(Error::ValueTooLong)));
+    txn.commit().unwrap();
+    let mut batch = lsm.batch();
+    assert!(matches!(batch.put_until(&t, "k", &long, until), Err(Error::ValueTooLong)));
+    assert!(matches!(batch.merge(&t, "k", &long), Err(Error::ValueTooLong)));
+    assert!(batch.is_empty());
+}
+
 /// The ordinary table of the manifest, and what it counts.
 fn written(env: &Env) -> Option<Vec<u8>> {
     let manifest: RawTable = env.table(&TableDef::new("\0lsm/sums/m")).unwrap();
