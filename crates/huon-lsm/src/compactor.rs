@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use huon::{Durability, Error, Result, fork_generation, is_inherited};
+use huon::{Durability, Error, IoError, Result, fork_generation, is_inherited};
 
 use crate::compact::{Step, Wanted};
 use crate::lsm::Lsm;
@@ -157,7 +157,10 @@ impl Compactor {
             let (compactor, is_over) = (self.clone(), is_over.clone());
             let work = move || compactor.work(lane, &is_over);
             let builder = std::thread::Builder::new().name("huon-lsm".to_owned());
-            let no_thread = |_| Error::Invalid("the system starts no thread");
+            let no_thread = |source| {
+                let (operation, place) = ("start a thread", String::new());
+                Error::Io(Box::new(IoError { operation, place, source }))
+            };
             threads.threads.push(builder.spawn(work).map_err(no_thread)?);
         }
         Ok(threads)

@@ -225,3 +225,21 @@ fn a_child_has_no_threads_that_merge() {
     two.stop().unwrap();
     assert_eq!(world.get(1), Some(2));
 }
+
+#[test]
+fn a_thread_that_the_system_does_not_start_is_its_error() {
+    if elsewhere("a_thread_that_the_system_does_not_start_is_its_error") {
+        return figures::add("exhaustive", 1);
+    }
+    let compactor = World::open().lsm.compactor();
+    let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
+    // SAFETY: there is room for the limits.
+    assert_eq!(unsafe { libc::getrlimit(libc::RLIMIT_AS, &mut limit) }, 0);
+    let none = libc::rlimit { rlim_cur: 1, ..limit };
+    // SAFETY: changes what this process can have; nothing is mapped from now on, as a stack is.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &none) }, 0);
+    let spawned = compactor.spawn();
+    // SAFETY: as above, back to what it was.
+    assert_eq!(unsafe { libc::setrlimit(libc::RLIMIT_AS, &limit) }, 0);
+    assert!(matches!(spawned, Err(Error::Io(_))), "{spawned:?}");
+}
