@@ -43,7 +43,8 @@ impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// Adds many values to those of `key`, in any order, and returns how many were new.
     ///
     /// The key is looked up once, and where its values lie with it, they are written once: that is
-    /// several times faster than as many [`Multi::put`]. The new values are copied meanwhile.
+    /// several times faster than as many [`Multi::put`]. The new values are copied meanwhile. Where
+    /// a comparator of the caller's orders them and they come in no order, it is as many puts.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;

@@ -6,7 +6,9 @@
 //!     that comes and goes would move all of them.
 //! V3. `entries` counts pairs. The pages of a tree of values are counted with the table's.
 //!     A damaged record may name pages of the path to its own cell: a path is looked at again
-//!     when the values have changed.
+//!     when the values have changed. Not so where all that has changed is fixed leaves, and no page
+//!     came or went: a path to a key has branches and a slotted leaf, and their kind was seen when
+//!     they were read.
 //! V4. Where all values have one length, the record of the table knows it from the first value on.
 
 use crate::alloc::{Reserved, TryGrow};
@@ -101,11 +103,15 @@ impl<'o> TreeMut<'_, Orders<'o>> {
     }
 
     /// Adds values to those of a key, in any order; how many were not there. Costs one descent, and
-    /// one rewriting of the cell where the values lie in one.
+    /// one rewriting of the cell where the values lie in one; or as many puts as there are values
+    /// where they come in no order and a caller's comparator says which.
     pub(crate) fn put_row(&mut self, key: &[u8], row: &mut [&[u8]]) -> Result<u64> {
         self.check_row(key, row)?;
         let order = self.order.values;
         if !row.is_sorted_by(|a, b| order.compare(a, b).is_lt()) {
+            if !order.has_heads() {
+                return self.put_each(key, row);
+            }
             row.sort_unstable_by(|a, b| order.compare(a, b));
         }
         let found = self.seek_key(key)?;
@@ -137,6 +143,16 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         };
         self.put_values(&NewCell { key, kind, payload: &payload }, found)?;
         Ok(more as u64)
+    }
+
+    /// Adds values one after another, which were checked: a sort may panic where a caller's
+    /// comparator is no total order.
+    fn put_each(&mut self, key: &[u8], row: &[&[u8]]) -> Result<u64> {
+        let mut more = 0;
+        for value in row {
+            more += u64::from(self.put_pair((key, value), PairMode::Insert)?);
+        }
+        Ok(more)
     }
 
     /// Puts a key where the finger points, with this value and no other; in the place of the one
@@ -271,7 +287,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         })?;
         let more = values.entries - before;
         if more != 0 {
-            // Where no page came or went, only leaves of values changed; fixed ones are others.
+            // V3: without a page that came or went, no page but leaves of values was edited.
             if self.pages.shape() != shape || !values.has_fixed_leaves() {
                 check_path(self.pages, self.finger.path(), key)?;
             }
@@ -282,13 +298,20 @@ impl<'o> TreeMut<'_, Orders<'o>> {
         Ok(more)
     }
 
-    /// Gives values a tree of their own.
+    /// Gives values a tree of their own. They rise, unless the file is damaged or a caller's
+    /// comparator is no total order: no refusal, since the cell is changed already, or pages were
+    /// taken.
     fn plant_tree(&mut self, all: &Flat) -> Result<Tree> {
         let mut values = self.tree.of_values();
         let count = all.count() - usize::from(planted::is(Bug::LastValueLost));
+        let root = self.tree.root;
         self.values(&mut values, |tree| {
             let mut builder = Builder::new(*tree.tree, tree.order);
-            all.iter().take(count).try_for_each(|value| builder.push(tree.pages, value, &[]))?;
+            let mut push = |value| match builder.push(tree.pages, value, &[]) {
+                Err(Error::KeyOutOfOrder) => Err(damaged(root, Reason::Order)),
+                pushed => pushed,
+            };
+            all.iter().take(count).try_for_each(&mut push)?;
             *tree.tree = builder.finish();
             Ok(())
         })?;

@@ -85,6 +85,9 @@ impl Order {
     /// of another name is refused. Two functions of one name count as one, so it may be made anew
     /// at each opening; while a table is open, the function that opened it first is used.
     ///
+    /// One that is no total order harms no other table: what was put into its own is found or not,
+    /// and in any order, and a change may fail with [`Error::Corrupt`].
+    ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
     /// # let mut txn = env.write()?;

@@ -3,8 +3,12 @@
 use std::cmp::Ordering;
 use std::path::Path;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
 
-use huon::{Bytes, CopyOptions, Env, Error, MultiDef, Order, ReadTxn, TableDef, Unit};
+use huon::{
+    Bytes, CopyOptions, Env, Error, Multi, MultiDef, Order, ReadTxn, Result, TableDef, Unit,
+    WriteTxn,
+};
 
 type Def = TableDef<Bytes, Unit>;
 type Many = MultiDef<Bytes, Bytes>;
@@ -288,4 +292,59 @@ fn a_table_with_a_named_comparator_is_compacted() {
     assert_eq!(refused(txn.open_table(&def(backwards()))), wrong, "the name is still there");
     drop(txn);
     assert!(env.check().unwrap().is_clean());
+}
+
+/// Comparators that are no total orders: they contradict themselves in every way there is.
+fn disorders() -> Vec<Order> {
+    let sum = |bytes: &[u8]| bytes.iter().fold(7u32, |sum, b| sum * 31 + u32::from(*b));
+    let calls = AtomicU32::new(0);
+    vec![
+        Order::custom("below", |_, _| Ordering::Less),
+        Order::custom("above", |_, _| Ordering::Greater),
+        Order::custom("in a circle", move |a, b| (sum(b) % 3).cmp(&((sum(a) + 1) % 3))),
+        Order::custom("any", move |a, b| (sum(a) ^ sum(b).rotate_left(9) & 64).cmp(&(sum(b) | 9))),
+        Order::custom("another each time", move |a, b| {
+            let call = calls.fetch_add(0x9E37_79B9, Relaxed);
+            if call & 1 << 20 == 0 { a.cmp(b) } else { b.cmp(a) }
+        }),
+    ]
+}
+
+/// Puts many values of some keys, at once and one by one.
+fn put_in_disorder(txn: &mut WriteTxn, table: Multi<Bytes, Bytes>, seed: u32) -> Result<()> {
+    let value = |n: u32| (n.wrapping_mul(0x9E37_79B9) ^ seed).to_be_bytes();
+    for count in [2, 30, 60, 400] {
+        let values: Vec<_> = (0..count).map(value).collect();
+        let key = [count as u8];
+        table.put_many(txn, &key, values.iter().map(|value| &value[..]))?;
+        (0..count).try_for_each(|n| table.put(txn, &key, &value(n + 1000)).map(drop))?;
+        (0..count / 2).try_for_each(|n| table.remove(txn, &key, &value(n)).map(drop))?;
+    }
+    Ok(())
+}
+
+#[test]
+fn a_comparator_that_is_no_total_order_does_no_harm_but_to_its_table() {
+    for (order, seed) in
+        disorders().into_iter().flat_map(|order| (0..8).map(move |n| (order.clone(), n)))
+    {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a.huon");
+        let env = Env::options().page_bytes(512).open(&path).unwrap();
+        let mut txn = env.write().unwrap();
+        let plain = txn.create_table(&Def::new("plain")).unwrap();
+        plain.put(&mut txn, b"k", ()).unwrap();
+        let table = txn.create_table(&Many::new("t").values_ordered(order.clone())).unwrap();
+        let done = put_in_disorder(&mut txn, table, seed);
+        // What was refused has changed nothing; after any other error nothing can be committed.
+        let is_committed = txn.commit().is_ok();
+        assert!(is_committed || done.is_err());
+        assert!(
+            env.read().unwrap().open_table(&Def::new("plain")).unwrap().is_some() == is_committed
+        );
+        assert!(env.close().is_ok());
+        // Where the comparator is not known, all but the order is checked.
+        let report = Env::options().open(&path).unwrap().check().unwrap();
+        assert!(report.is_clean(), "{order:?} {done:?} {report:?}");
+    }
 }
