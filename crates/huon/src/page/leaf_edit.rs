@@ -18,10 +18,13 @@ use super::leaf::{
 };
 use super::limits::key_bytes_max;
 use super::order::KeyOrder;
-use super::probe::{SlotBytes, slot, slot_offset};
+use super::probe::{SlotBytes, slot};
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
 use crate::planted::{self, Bug};
+
+/// Which half of a slot says where its cell begins.
+const OFFSET_HALF: usize = 2;
 
 /// A leaf that may be edited.
 pub(crate) struct LeafMut<'p> {
@@ -76,7 +79,7 @@ impl<'p> LeafMut<'p> {
         if !self.make_gap(order, leaf_cell_bytes(key.len(), payload_bytes))? {
             return Ok(None);
         }
-        self.share_prefix(order, key)?;
+        self.share_prefix(order, index, key)?;
         let bytes = TAG_BYTES + key.len() + payload_bytes;
         let offset = match self.parts_at(index) {
             Some(end) => self.open(index, end, bytes),
@@ -279,9 +282,12 @@ impl<'p> LeafMut<'p> {
         let table_end = HEADER_BYTES + SLOT_BYTES * leaf.count();
         let slots = self.page[HEADER_BYTES..table_end].as_chunks().0;
         let (before, after) = slots.split_at(index);
-        let is_packed = lie_between(before, start, end) && lie_between(after, end, self.page.len())
-            || planted::is(Bug::PackedUnchecked);
-        ((start..self.page.len()).contains(&end) && is_packed).then_some(end)
+        let is_inside = (start..self.page.len()).contains(&end);
+        let is_packed = || {
+            lie_between(before, start, end) && lie_between(after, end, self.page.len())
+                || planted::is(Bug::PackedUnchecked)
+        };
+        (is_inside && is_packed()).then_some(end)
     }
 
     /// Room for a cell in its place before that of slot `index`, which begins at `end`; where it
@@ -359,8 +365,14 @@ impl<'p> LeafMut<'p> {
         Ok(())
     }
 
-    /// Makes the page's prefix one that `key` has, too.
-    fn share_prefix<O: KeyOrder>(&mut self, order: O, key: &[u8]) -> Result<(), Reason> {
+    /// Makes the page's prefix one that `key` has, too, which goes before slot `index`. Any record
+    /// shows the prefix: the search for the place has looked at the one there.
+    fn share_prefix<O: KeyOrder>(
+        &mut self,
+        order: O,
+        index: usize,
+        key: &[u8],
+    ) -> Result<(), Reason> {
         let count = header::count(self.page);
         if count == 0 {
             let prefix_bytes = if order.has_heads() { key.len() } else { 0 };
@@ -369,7 +381,7 @@ impl<'p> LeafMut<'p> {
         }
         let prefix_bytes = header::prefix_bytes(self.page);
         let leaf = self.as_leaf();
-        let shared = order.lead(leaf.key(0)?, prefix_bytes);
+        let shared = order.lead(leaf.key(index.min(count - 1))?, prefix_bytes);
         if order.lead(key, prefix_bytes) == shared {
             return Ok(());
         }
@@ -392,14 +404,18 @@ impl<'p> LeafMut<'p> {
     }
 }
 
-/// Whether the cells of these slots begin between two places. As `LeafMut::move_cells`.
+/// Whether the cells of these slots begin between two places, of which the second is not the lower
+/// one. All four halves of a slot are looked at, at once, and what the others give is not.
 fn lie_between(slots: &[SlotBytes], from: usize, until: usize) -> bool {
-    let (from, until) = (from as u64, until as u64);
-    let differences = slots.iter().fold(0, |differences, slot| {
-        let offset = slot_offset(slot) as u64;
-        differences | offset.wrapping_sub(from) | until.wrapping_sub(1 + offset)
-    });
-    differences >> 63 == 0
+    let Some(last) = (until - from).checked_sub(1) else { return slots.is_empty() };
+    let (from, last) = (from as u16, last as u16);
+    let mut beyond = [0; 4];
+    for slot in slots {
+        for (beyond, half) in beyond.iter_mut().zip(slot.as_chunks().0) {
+            *beyond |= u16::from_le_bytes(*half).wrapping_sub(from).saturating_sub(last);
+        }
+    }
+    beyond[OFFSET_HALF] == 0
 }
 
 /// Fills a leaf whose header names it with the records of `parts`, in their order: packed, with the
