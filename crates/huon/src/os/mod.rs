@@ -51,7 +51,7 @@ pub(crate) use lock_file::LOCK_MAGIC;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
 pub(crate) use mutex::{even_if_poisoned, locked};
-pub(crate) use prefetch::{Ahead, prefetch_start};
+pub(crate) use prefetch::{Ahead, prefetch_page, prefetch_start};
 pub use reading::ReadAhead;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use shm::RealShared;

@@ -7,6 +7,9 @@ const LINE_BYTES: usize = 64;
 const LINE_COUNT: usize = 4;
 /// Lines that [`prefetch_start`] asks for: most cells have no more.
 const START_LINES: usize = 3;
+/// Lines that [`prefetch_page`] asks for. A fourth of them helps puts half as much; twice as many
+/// help those of small records no more, and cost others what they gain.
+const EDIT_LINES: usize = 16;
 /// Lines that a step asks for, [`Ahead::ask_on`] or [`Ahead::ask_at`]: so a page of 4 KiB has come
 /// after sixteen records of another.
 const LINES_A_STEP: usize = 4;
@@ -17,6 +20,15 @@ const BYTES_A_STEP: usize = LINES_A_STEP * LINE_BYTES;
 pub(crate) fn prefetch_start(bytes: &[u8]) {
     for line in 0..START_LINES {
         ask(bytes.as_ptr().wrapping_add(line * LINE_BYTES));
+    }
+}
+
+/// Asks for the header of a page that is about to be edited, and for the slots of a leaf of small
+/// records: a search asks for them one after another.
+#[inline(always)]
+pub(crate) fn prefetch_page(page: &[u8]) {
+    for line in 0..EDIT_LINES {
+        ask(page.as_ptr().wrapping_add(line * LINE_BYTES));
     }
 }
 

@@ -32,7 +32,7 @@ use std::sync::Arc;
 
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
-use crate::os::Disk;
+use crate::os::{Disk, prefetch_page};
 use crate::page::{self, Item, Pgno, Ptr, Reason, RunRef, Txnid};
 use crate::planted::{self, Bug};
 use crate::store::source::{PageSource, damaged};
@@ -139,7 +139,10 @@ impl PageSource for Pages {
 
     #[inline]
     fn prefetch(&self, ptr: Ptr) {
-        self.store.prefetch(ptr);
+        match self.buffered(ptr, Body::Node) {
+            Some(dirty) => prefetch_page(&dirty.buffer),
+            None => self.store.prefetch(ptr),
+        }
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
@@ -293,14 +296,18 @@ impl Pages {
 
     /// Makes the page editable by this level; the answer is where it lives now. Costs a look into a
     /// map if it is already, else a copy of the page, a free number, and an item of free space.
+    #[inline]
     pub(crate) fn touch(&mut self, ptr: Ptr) -> Result<Ptr> {
+        if self.is_editable(ptr) {
+            return Ok(ptr);
+        }
         let stay = if ptr.birth >= self.young_from { Stay::Short } else { Stay::Long };
-        self.touch_to(ptr, stay)
+        self.copy_to(ptr, stay)
     }
 
     /// The same; if it is copied, then to the first free place, as long as that lies before `line`.
     pub(crate) fn touch_below(&mut self, ptr: Ptr, line: u32) -> Result<Ptr> {
-        self.touch_to(ptr, Stay::Before(line))
+        if self.is_editable(ptr) { Ok(ptr) } else { self.copy_to(ptr, Stay::Before(line)) }
     }
 
     /// Whether so many pages are free before `line`; looks for them within bounds.
@@ -308,10 +315,8 @@ impl Pages {
         self.space.has_below(&*self.store, pages, line)
     }
 
-    fn touch_to(&mut self, ptr: Ptr, stay: Stay) -> Result<Ptr> {
-        if self.is_editable(ptr) {
-            return Ok(ptr);
-        }
+    /// Makes a page editable that is not.
+    fn copy_to(&mut self, ptr: Ptr, stay: Stay) -> Result<Ptr> {
         // All of it is copied once there is a place for it.
         self.store.ahead(ptr).ask_all();
         let place = match stay {

@@ -243,12 +243,12 @@ impl Pages {
         if self.buffers.pages() > self.outgoing.spill_pages {
             return self.spill_all();
         }
-        if self.outgoing.finished.len() >= WRITE_BYTES_MAX / self.page_bytes() {
+        if self.outgoing.finished.len() * self.page_bytes() >= WRITE_BYTES_MAX {
             let mut out = std::mem::take(&mut self.outgoing.finished);
             out.retain(|pgno| self.buffers.get(Pgno(*pgno), Body::Node).is_some());
             self.spill_these(out)?;
         }
-        if self.buffers.value_pages() > VALUE_BYTES_MAX / self.page_bytes() {
+        if self.buffers.value_pages() * self.page_bytes() > VALUE_BYTES_MAX {
             let out = collected(self.buffers.value_numbers())?;
             self.spill_these(out)?;
         }
