@@ -18,6 +18,7 @@ use std::ops::Range;
 use super::header::{self, HEADER_BYTES};
 use super::leaf::{Cell, SlottedLeaf};
 use super::order::KeyOrder;
+use super::probe::search_keys;
 use super::types::{Kind, Ptr, Reason};
 use crate::alloc::copied;
 
@@ -58,16 +59,7 @@ impl<'p> FixedLeaf<'p> {
 
     /// Where the key is (`Ok`), or where it would be inserted (`Err`).
     pub(crate) fn search<O: KeyOrder>(&self, order: O, key: &[u8]) -> Result<usize, usize> {
-        let (mut lo, mut hi) = (0, self.count());
-        while lo < hi {
-            let mid = (lo + hi) / 2;
-            match order.compare(key, self.key(mid)) {
-                Ordering::Less => hi = mid,
-                Ordering::Greater => lo = mid + 1,
-                Ordering::Equal => return Ok(mid),
-            }
-        }
-        Err(lo)
+        search_keys(order, key, self.count(), |at| self.key(at))
     }
 
     /// All its keys, one behind the other.

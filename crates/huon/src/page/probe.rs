@@ -7,6 +7,7 @@
 
 use super::order::{KeyOrder, lead_of};
 use std::cmp::Ordering;
+use std::hint::select_unpredictable;
 
 /// A slot: head (u32), offset of the cell in the page (u16), key_bytes (u16).
 pub(crate) type SlotBytes = [u8; 8];
@@ -122,6 +123,94 @@ fn seek_below(mut below: &[SlotBytes], mut lo: usize, head: u32) -> Result<Tie, 
             lo = mid + 1;
         } else {
             return Ok(Tie { lo, mid, hi: below.len() });
+        }
+    }
+}
+
+/// Where among `count` keys without slots, which rise, one is (`Ok`), or where it would be inserted
+/// (`Err`). First words decide, whole keys only where they tie. One above all others, as keys come
+/// that come in order, is found at once; for those in any order nothing else is branched on, since
+/// half of such branches would be mispredicted.
+pub(super) fn search_keys<'k, O: KeyOrder>(
+    order: O,
+    key: &[u8],
+    count: usize,
+    key_at: impl Fn(usize) -> &'k [u8],
+) -> Result<usize, usize> {
+    let first = order.first(key);
+    let compare = |at| {
+        let other = key_at(at);
+        first.cmp(&order.first(other)).then_with(|| order.compare(key, other))
+    };
+    if count == 0 || compare(count - 1).is_gt() {
+        return Err(count);
+    }
+    let (mut lo, mut left) = (0, count);
+    while left > 1 {
+        let half = left / 2;
+        lo = select_unpredictable(compare(lo + half).is_lt(), lo, lo + half);
+        left -= half;
+    }
+    match compare(lo) {
+        Ordering::Less => Err(lo),
+        Ordering::Equal => Ok(lo),
+        Ordering::Greater => Err(lo + 1),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::order::{AnyOrder, BytesOrder, CustomOrder, ReversedOrder};
+    use super::*;
+    use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+
+    /// Keys of zero to ten bytes, which differ behind their first eight bytes, before, or nowhere.
+    fn keys() -> Vec<Vec<u8>> {
+        let lengths = (0..=10usize).flat_map(|bytes| (0..3).map(move |n| (bytes, n)));
+        let mut keys: Vec<Vec<u8>> = Vec::new();
+        for (bytes, n) in lengths {
+            keys.extend((0..bytes).map(|at| {
+                let mut key = vec![1; bytes];
+                key[at] = n;
+                key
+            }));
+        }
+        keys
+    }
+
+    #[test]
+    fn every_key_is_found_in_every_order_with_few_comparisons() {
+        let compared = AtomicUsize::new(0);
+        let counted = |a: &[u8], b: &[u8]| {
+            compared.fetch_add(1, Relaxed);
+            b.cmp(a)
+        };
+        let orders = [
+            AnyOrder::Bytes(BytesOrder),
+            AnyOrder::Reversed(ReversedOrder),
+            AnyOrder::Custom(CustomOrder(&counted)),
+        ];
+        for order in orders {
+            let mut all = keys();
+            all.sort_by(|a, b| order.compare(a, b));
+            all.dedup();
+            for count in 0..=all.len() {
+                let some = &all[..count];
+                for (at, key) in all.iter().enumerate() {
+                    compared.store(0, Relaxed);
+                    let found = search_keys(order, key, count, |at| &some[at]);
+                    assert!(
+                        compared.load(Relaxed)
+                            <= count.checked_ilog2().map_or(0, |n| n as usize + 3)
+                    );
+                    assert_eq!(found, if at < count { Ok(at) } else { Err(count) }, "{key:x?}");
+                }
+            }
+            let (odd, even): (Vec<_>, Vec<_>) =
+                all.iter().enumerate().partition(|(at, _)| at % 2 == 1);
+            for (at, key) in even {
+                assert_eq!(search_keys(order, key, odd.len(), |at| odd[at].1), Err(at / 2));
+            }
         }
     }
 }
