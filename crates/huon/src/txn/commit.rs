@@ -71,7 +71,7 @@ impl Durability {
     pub(crate) const ALL: [Durability; 4] =
         [Durability::Durable, Durability::NoMetaSync, Durability::Lazy, Durability::Unsynced];
 
-    /// Whether the commit does not wait for the disk: then pages are best edited in place.
+    /// Whether the commit does not wait for the disk: then pages may be edited in place.
     pub(crate) fn is_lazy(self) -> bool {
         matches!(self, Durability::Lazy | Durability::Unsynced)
     }

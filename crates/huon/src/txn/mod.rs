@@ -44,7 +44,7 @@ use crate::page::{
 };
 use crate::planted::{self, Bug};
 use crate::store::Store;
-use crate::store::pages::{NextId, Pages, PagesCounts};
+use crate::store::pages::{EditPlace, NextId, Pages, PagesCounts};
 use crate::tree::finger::Finger;
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
@@ -74,6 +74,10 @@ pub(crate) struct CoreCounts {
     /// Stamps given out to write transactions, aborted ones too.
     pub(crate) stamps: AtomicU64,
 }
+
+/// A file was written over, in the main, when so many times the bytes in use were written. It is
+/// more than once, since many of them are the few pages that each commit writes anew.
+const WRITTEN_OVER: u64 = 2;
 
 /// One client's share of an open environment.
 pub(crate) struct Core {
@@ -193,6 +197,21 @@ impl Core {
     pub(crate) fn set_durability(&self, durability: Durability) {
         self.durability.store(durability as u8, Ordering::Relaxed);
         self.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
+    }
+
+    /// Where the next write transaction edits its pages, of a file of which `used` are in use.
+    ///
+    /// In the file if the commit will be lazy, and if since the last flush enough was written to
+    /// have changed most of it. The first store into a page makes the next flush write the whole
+    /// folio that the kernel keeps it in, where a write call makes it write that page.
+    pub(crate) fn place_to_edit(&self, used: u32) -> EditPlace {
+        let enough = WRITTEN_OVER.saturating_mul(self.store.offset(used));
+        let is_lazy = self.edits_in_place.load(Ordering::Relaxed);
+        if is_lazy && self.store.board.written_since_durable() >= enough {
+            EditPlace::File
+        } else {
+            EditPlace::Memory
+        }
     }
 
     /// P14: pins the published snapshot.

@@ -7,8 +7,7 @@ use huon::{Bytes, CompactOptions, Durability, Env, Error, Table, TableDef, U64};
 const T: TableDef<U64, Bytes> = TableDef::new("t");
 const ALL: TableDef<U64, Bytes> = TableDef::new("all");
 
-/// An environment whose file has met free pages: a lazy transaction edits in the file what it
-/// changes.
+/// An environment whose file has met free pages.
 fn with_free_pages(dir: &tempfile::TempDir) -> (Env, Table<U64, Bytes>) {
     let env = Env::options().durability(Durability::Lazy).open(dir.path().join("a.huon")).unwrap();
     let all = env
@@ -35,10 +34,37 @@ fn stored_and_written(env: &Env, work: impl FnOnce()) -> (u64, u64) {
     (after.io.stores - before.io.stores, after.io.pages_written - before.io.pages_written)
 }
 
+/// Lazy transactions that write as many bytes as `times` of those in use.
+fn write_over(env: &Env, all: Table<U64, Bytes>, times: u64) {
+    let bytes = || env.info().unwrap().io.written_bytes;
+    let end = bytes() + times * env.info().unwrap().used_bytes;
+    for n in (0..100).cycle().take_while(|_| bytes() < end) {
+        env.update(|txn| all.put(txn, n, &txn.id().to_be_bytes()).map(drop)).unwrap();
+    }
+}
+
+/// Before that the first store would make a flush write what the kernel keeps around the page, too.
+#[test]
+fn pages_are_edited_in_the_file_once_it_has_been_written_over() {
+    let dir = tempfile::tempdir().unwrap();
+    let (env, all) = with_free_pages(&dir);
+    let (stored, written) = stored_and_written(&env, || write_over(&env, all, 1));
+    assert!(written > 500 && stored == 0, "{stored} of {written} pages were edited in the file");
+    write_over(&env, all, 1);
+    let (stored, written) = stored_and_written(&env, || write_over(&env, all, 1));
+    let can_store = stored > 0;
+    assert!(!can_store || stored > written / 2, "{stored} of {written}");
+    env.sync().unwrap();
+    let (stored, _) = stored_and_written(&env, || write_over(&env, all, 1));
+    assert_eq!(stored, 0, "after a flush");
+}
+
 #[test]
 fn pages_that_are_written_whole_are_not_read_to_be_overwritten() {
     let dir = tempfile::tempdir().unwrap();
     let (env, all) = with_free_pages(&dir);
+    // From now on a lazy transaction edits in the file what it changes.
+    write_over(&env, all, 2);
     // One record: the path to its leaf is edited in the file, where the system can do that.
     let change = || env.update(|txn| all.put(txn, 50, b"new").map(drop)).unwrap();
     let (stored, _) = stored_and_written(&env, change);

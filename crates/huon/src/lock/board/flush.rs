@@ -185,7 +185,8 @@ impl Board {
         }
     }
 
-    /// Counts bytes written for commits; only the choice between one flush and two rests on it.
+    /// Counts bytes written for commits. Choices rest on it: between one flush and two, whether one
+    /// is due, and where pages are edited.
     pub(crate) fn add_written(&self, bytes: u64) {
         self.fixed()[WRITTEN].fetch_add(bytes, Ordering::Relaxed);
     }

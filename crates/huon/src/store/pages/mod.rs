@@ -101,7 +101,7 @@ pub(crate) enum EditPlace {
     /// In memory of its own, written when it commits: the best way to a flush that comes soon.
     Memory,
     /// In the file, through a view of it, where that is possible and the page was in memory before:
-    /// saves a copy where no flush follows.
+    /// saves a copy and a call, and may cost a flush more (`Core::place_to_edit`).
     File,
 }
 

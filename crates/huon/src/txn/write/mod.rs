@@ -10,13 +10,12 @@ mod nested;
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::page::{AnyOrder, PageGeometry, Tree, Txnid};
-use crate::store::pages::{EditPlace, Pages};
+use crate::store::pages::Pages;
 use crate::tree::edit::TreeMut;
 use crate::tree::values::Orders;
 use crate::txn::catalog::{Catalog, NAMES};
@@ -195,11 +194,7 @@ impl WriteTxn {
         // A power loss may have made it shorter than was promised. On a full disk it stays so.
         let _ = core.store.cover(base.geometry.min_pages.min(core.store.map_pages()));
         core.shrink_file(base)?;
-        let place = if core.edits_in_place.load(Ordering::Relaxed) {
-            EditPlace::File
-        } else {
-            EditPlace::Memory
-        };
+        let place = core.place_to_edit(base.used);
         begun.pages.begin(id, place);
         begun.renew_stamp(core);
         reach(Point::Begun);
