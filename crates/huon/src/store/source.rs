@@ -78,6 +78,12 @@ pub(crate) trait PageSource {
         admit(page, ptr, Kind::Leaf, 0).and_then(|count| SlottedLeaf::view(page, count)).on(ptr)
     }
 
+    /// The same of a leaf that was read before, with so many records, and has not changed since.
+    #[inline(always)]
+    fn leaf_again(&self, ptr: Ptr, count: usize) -> Result<SlottedLeaf<'_>> {
+        SlottedLeaf::view(self.bytes(ptr)?, count).on(ptr)
+    }
+
     /// The leaf of `tree` that `ptr` names, of the kind that its leaves have.
     #[inline]
     fn any_leaf(&self, tree: &Tree, ptr: Ptr) -> Result<AnyLeaf<'_>> {

@@ -1,6 +1,6 @@
-//! Pages that a span asks for before it gets there.
+//! Pages that a span asks for before it gets there, and those that a path looks at on its way.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
 use crate::error::Result;
@@ -9,6 +9,7 @@ use crate::page::{Ptr, RunRef, SlottedLeaf, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
+use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 use crate::txn::snapshot::Snapshot;
 use crate::{Bytes, Env, ReadAhead, Table, TableDef, U64};
@@ -182,4 +183,48 @@ fn nothing_is_prefetched_where_no_thread_waits_or_the_kernel_reads_ahead() {
     assert_eq!(t.iter(&txn).unwrap().count(), 1000);
     let info = env.info().unwrap();
     assert_eq!((info.io.requests, info.reads_ahead), (0, true));
+}
+
+/// A snapshot that counts how often the header of a leaf is looked at.
+struct Admitted<'t> {
+    source: &'t Snapshot,
+    leaves: Cell<u32>,
+}
+
+impl PageSource for Admitted<'_> {
+    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
+        self.source.bytes(ptr)
+    }
+
+    fn run(&self, run: &RunRef) -> Result<&[u8]> {
+        self.source.run(run)
+    }
+
+    fn pages_max(&self) -> u32 {
+        self.source.pages_max()
+    }
+
+    fn bytes_max(&self) -> u64 {
+        self.source.bytes_max()
+    }
+
+    fn leaf(&self, ptr: Ptr) -> Result<SlottedLeaf<'_>> {
+        self.leaves.set(self.leaves.get() + 1);
+        self.source.leaf(ptr)
+    }
+}
+
+#[test]
+fn a_step_within_a_leaf_does_not_look_at_its_header() {
+    let (env, _, tree) = env_and_tree(Env::options().page_bytes(256));
+    let txn = env.read().unwrap();
+    for forward in [true, false] {
+        let source = Admitted { source: &txn.snapshot, leaves: Cell::new(0) };
+        let view = TreeView::unordered(&source, &tree);
+        let mut path = Path::new();
+        if forward { path.first(view) } else { path.end(view) }.unwrap();
+        let passed = std::iter::from_fn(|| path.pass(view, forward).unwrap());
+        assert_eq!(passed.count(), 1000);
+        assert_eq!(source.leaves.get(), tree.leaf_pages);
+    }
 }

@@ -301,7 +301,8 @@ impl Path {
         while let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
             let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
             if at < frame.count {
-                let cell = view.source.leaf(frame.ptr)?.cell(at).on(frame.ptr)?;
+                let leaf = view.source.leaf_again(frame.ptr, frame.count)?;
+                let cell = leaf.cell(at).on(frame.ptr)?;
                 frame.index = if forward { at + 1 } else { at };
                 self.ahead.ask_on();
                 return Ok(Some(cell));
@@ -328,7 +329,8 @@ impl Path {
         if at >= frame.count {
             return None;
         }
-        let cell = source.fast_leaf(frame.ptr)?.cell(at).ok().filter(is_wanted)?;
+        let leaf = source.leaf_again(frame.ptr, frame.count).ok()?;
+        let cell = leaf.cell(at).ok().filter(is_wanted)?;
         frame.index = if forward { at + 1 } else { at };
         self.ahead.ask_on();
         Some(cell)
