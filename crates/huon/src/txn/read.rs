@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::error::{Error, Result};
 use crate::os::is_inherited;
-use crate::page::{Meta, Tree, Txnid};
+use crate::page::{META_HEAD_WORDS, Meta, MetaHead, Tree, Txnid};
 use crate::planted::{self, Bug};
 use crate::txn::meaning::{TableInfo, TableSpec};
 use crate::txn::names::TableNo;
@@ -40,27 +40,34 @@ pub struct ReadTxn {
     main: Tree,
     markers: Markers,
     tables: Seen,
-    kept: KeptInfos,
     attachments: Attachments,
 }
 
+/// A transaction is moved to where its owner wants it, so what few of them need lies elsewhere.
+const _: () = assert!(size_of::<ReadTxn>() <= 528);
+
 impl ReadTxn {
     pub(crate) fn begin(core: &Arc<Core>) -> Result<ReadTxn> {
-        let (pin, head) = core.pin()?;
-        if head.used > core.store.map_pages() {
-            core.unpin(pin);
-            return Err(core.store.map_too_small(head.used));
+        let mut words = [0; META_HEAD_WORDS];
+        let (pin, mark) = core.pin(&mut words)?;
+        let head = MetaHead::decode(&words).ok().filter(|head| head.txnid.0 == mark.txnid());
+        match head {
+            // From the words right to their places: fields that are moved together, just after each
+            // was stored by itself, have to be waited for.
+            Some(head) if head.used <= core.store.map_pages() => Ok(ReadTxn {
+                snapshot: Snapshot { core: core.clone(), used: head.used },
+                pin: Some(pin),
+                txnid: head.txnid.0,
+                main: head.main,
+                markers: Markers { values: head.markers, txnid: head.markers_txnid },
+                tables: Seen::default(),
+                attachments: Attachments::default(),
+            }),
+            head => {
+                core.unpin(pin);
+                Err(refused(core, head.map(|head| head.used)))
+            }
         }
-        Ok(ReadTxn {
-            snapshot: Snapshot { core: core.clone(), used: head.used },
-            pin: Some(pin),
-            txnid: head.txnid.0,
-            main: head.main,
-            markers: Markers { values: head.markers, txnid: head.markers_txnid },
-            tables: Seen::default(),
-            kept: KeptInfos::default(),
-            attachments: Attachments::default(),
-        })
     }
 
     #[inline]
@@ -275,14 +282,24 @@ impl ReadTxn {
 
     /// What a handle means, functions included.
     pub(crate) fn info(&self, no: TableNo) -> Result<&Arc<TableInfo>> {
-        self.core().info(&self.kept, no)
+        let kept = self.attachments.get_or_make(|| Ok(KeptInfos::default()))?;
+        self.core().info(kept, no)
+    }
+}
+
+/// Why no transaction begins on the published snapshot, of so many pages if its image is sound.
+#[cold]
+fn refused(core: &Core, used: Option<u32>) -> Error {
+    match used {
+        Some(used) => core.store.map_too_small(used),
+        None => Error::corrupt_file("the lock file's image of the published snapshot is damaged"),
     }
 }
 
 impl Drop for ReadTxn {
     fn drop(&mut self) {
         if self.core().check_forked().is_err() {
-            self.tables.forget_rest();
+            self.tables.forget_more();
             return;
         }
         if let Some(pin) = self.pin.take() {

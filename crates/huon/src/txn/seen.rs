@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::{Mutex, MutexGuard, OnceLock};
 
-use crate::os::{even_if_poisoned, locked};
+use crate::os::locked;
 use crate::page::Tree;
 use crate::txn::names::TableNo;
 
@@ -24,7 +24,12 @@ type FoundTable = OnceLock<(TableNo, Option<Tree>)>;
 #[derive(Default)]
 pub(super) struct Seen {
     first: [FoundTable; FIRST],
-    next: OnceLock<Box<[FoundTable; NEXT]>>,
+    more: OnceLock<Box<MoreSeen>>,
+}
+
+/// Few transactions need it: they begin and end without.
+struct MoreSeen {
+    next: [FoundTable; NEXT],
     rest: Mutex<BTreeMap<TableNo, Option<Tree>>>,
 }
 
@@ -40,14 +45,14 @@ impl Seen {
     }
 
     fn among_next(&self, no: TableNo) -> Option<Option<&Tree>> {
-        let next = self.next.get()?;
-        let mut window = places(no).map_while(|place| next[place].get());
+        let more = self.more.get()?;
+        let mut window = places(no).map_while(|place| more.next[place].get());
         window.find(|(known, _)| *known == no).map(|(_, tree)| tree.as_ref())
     }
 
     /// The table, if it is among those for which there was no place at hand.
     pub(super) fn among_rest(&self, no: TableNo) -> Option<Option<Tree>> {
-        self.rest().get(&no).copied()
+        self.more.get()?.rest().get(&no).copied()
     }
 
     /// Notes a table that was found.
@@ -59,20 +64,26 @@ impl Seen {
         if self.first.iter().any(is_noted) {
             return;
         }
-        let next = self.next.get_or_init(|| Box::new(std::array::from_fn(|_| FoundTable::new())));
-        if !places(no).any(|place| is_noted(&next[place])) {
-            self.rest().insert(no, tree);
+        let more = self.more.get_or_init(|| Box::new(MoreSeen::new()));
+        if !places(no).any(|place| is_noted(&more.next[place])) {
+            more.rest().insert(no, tree);
         }
+    }
+
+    /// In a forked child: another thread of the parent may have been adding to the map.
+    pub(super) fn forget_more(&mut self) {
+        std::mem::forget(self.more.take());
+    }
+}
+
+impl MoreSeen {
+    fn new() -> MoreSeen {
+        let next = std::array::from_fn(|_| FoundTable::new());
+        MoreSeen { next, rest: Mutex::default() }
     }
 
     fn rest(&self) -> MutexGuard<'_, BTreeMap<TableNo, Option<Tree>>> {
         locked(&self.rest)
-    }
-
-    /// In a forked child: another thread of the parent may have been adding to the map.
-    pub(super) fn forget_rest(&mut self) {
-        let rest = even_if_poisoned(self.rest.get_mut());
-        std::mem::forget(std::mem::take(rest));
     }
 }
 
@@ -110,6 +121,7 @@ mod tests {
             assert_eq!(found, Some(tree(n)));
         }
         assert_eq!(at_hand, FIRST + NEXT, "all places are taken");
-        assert_eq!(seen.rest().len(), numbers.len() - FIRST - NEXT);
+        let more = seen.more.get().unwrap();
+        assert_eq!(more.rest().len(), numbers.len() - FIRST - NEXT);
     }
 }
