@@ -85,9 +85,10 @@ impl<'p> LeafMut<'p> {
             Some(end) => self.open(index, end, bytes),
             None => self.new_cell(bytes),
         };
-        let (_, table_end) = self.slot_place(count);
-        let (at, next) = self.slot_place(index);
-        self.page.copy_within(at..table_end - SLOT_BYTES, next);
+        if index < count {
+            let ((at, next), (table_end, _)) = (self.slot_place(index), self.slot_place(count));
+            self.page.copy_within(at..table_end, next);
+        }
         header::set_count(self.page, count + 1);
         header::note_insert(self.page, index);
         let head = order.head(key, header::prefix_bytes(self.page));
@@ -274,10 +275,10 @@ impl<'p> LeafMut<'p> {
     /// Where the cell of slot `index` begins, if the page is marked as packed and the cells of the
     /// slots before are those that lie before. Costs a look at each slot.
     fn parts_at(&self, index: usize) -> Option<usize> {
-        let leaf = self.as_leaf();
-        if header::is_edited(self.page) || index >= leaf.count() {
+        if header::is_edited(self.page) || index >= header::count(self.page) {
             return None;
         }
+        let leaf = self.as_leaf();
         let (start, end) = (self.page.len() - header::heap_bytes(self.page), leaf.offset(index));
         let table_end = HEADER_BYTES + SLOT_BYTES * leaf.count();
         let slots = self.page[HEADER_BYTES..table_end].as_chunks().0;

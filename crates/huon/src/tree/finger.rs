@@ -15,6 +15,8 @@ pub(crate) struct Finger {
     shape: u64,
     root: Ptr,
     depth: u8,
+    /// [`Path::on_right_edge`] then, which is as true as long.
+    ends_tree: bool,
     /// The last two puts went to one leaf; else it is not worth looking there for the next one.
     warm: bool,
     /// The same for trees of values, where the tree is one of keys that have many.
@@ -23,7 +25,15 @@ pub(crate) struct Finger {
 
 impl Finger {
     pub(crate) fn new() -> Finger {
-        Finger { path: Path::new(), shape: 0, root: Ptr::NONE, depth: 0, warm: false, values: None }
+        Finger {
+            path: Path::new(),
+            shape: 0,
+            root: Ptr::NONE,
+            depth: 0,
+            ends_tree: false,
+            warm: false,
+            values: None,
+        }
     }
 
     /// Goes to the first item whose key is not below `key`; whether the key is there.
@@ -35,7 +45,7 @@ impl Finger {
         let leaf = self.path.frames().last().map(|frame| frame.ptr);
         if self.warm
             && self.is_touched(view.source, view.tree)
-            && let Some(found) = self.path.seek_in_leaf(view, key)?
+            && let Some(found) = self.path.seek_in_leaf(view, key, self.ends_tree)?
         {
             return Ok(found);
         }
@@ -53,6 +63,13 @@ impl Finger {
     ) -> Result<bool> {
         let is_near = self.warm && self.is_touched(view.source, view.tree);
         Ok(is_near && self.path.is_on(view.source, key)?)
+    }
+
+    /// Whether it points behind all records.
+    pub(crate) fn is_at_end(&self) -> bool {
+        // Before a put the path is the last one's, or has been led elsewhere.
+        let ends_tree = || if self.shape == 0 { self.path.on_right_edge() } else { self.ends_tree };
+        self.path.is_nowhere() || !self.path.on_item() && ends_tree()
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -81,7 +98,10 @@ impl Finger {
 
     /// The put has ended well where the path stands.
     pub(crate) fn keep(&mut self, pages: &Pages, tree: &Tree) {
-        self.shape = pages.shape();
+        if self.shape != pages.shape() {
+            self.shape = pages.shape();
+            self.ends_tree = self.path.on_right_edge();
+        }
         (self.root, self.depth) = (tree.root, tree.depth);
     }
 }

@@ -131,13 +131,13 @@ impl Path {
 
     /// The same within the leaf that the path leads to. `None`: the key may be elsewhere, and the
     /// path stands anywhere in the leaf. Tries the place behind the last record first: puts in key
-    /// order go there.
+    /// order go there. `ends_tree`: the path is on the right edge.
     pub(crate) fn seek_in_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         key: &[u8],
+        ends_tree: bool,
     ) -> Result<Option<bool>> {
-        let ends_tree = self.on_right_edge();
         let frame = self.last_mut();
         let leaf = view.leaf(frame.ptr)?;
         if leaf.ends_below(view.order, key).on(frame.ptr)? {

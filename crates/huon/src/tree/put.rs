@@ -173,8 +173,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
 
     /// Whether the finger points behind all records.
     pub(super) fn is_at_end(&self) -> bool {
-        let path = self.finger.path();
-        path.is_nowhere() || (path.on_right_edge() && !path.on_item())
+        self.finger.is_at_end()
     }
 
     /// Writes a value that does not fit a leaf beside the tree.
