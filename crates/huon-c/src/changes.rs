@@ -17,35 +17,43 @@ impl Cursor {
         if flags & !(txn.env.rules()?.puts | CURRENT) != 0 {
             return Err(Fault::Invalid);
         }
-        let mut writer = txn.writer()?;
-        let dbi = self.known(&mut writer, &txn, number)?;
-        if flags & CURRENT != 0 {
-            return self.overwrite(&txn, &mut writer, (number, &dbi), key, value, flags);
-        }
-        data::check_lengths(&txn.env, &dbi, key, value.len())?;
-        // It may lie on a page that changes.
-        let bytes = match value {
-            Value::Bytes(bytes) if dbi.flags & DUPSORT != 0 => bytes.to_vec(),
-            _ => Vec::new(),
-        };
-        let own = key.to_vec();
-        let stored = data::store(&txn, &mut writer, (number, &dbi), key, value, flags);
-        let engine = writer.txn()?;
-        self.with_place(|place| match &stored {
-            Ok(Outcome::Stored | Outcome::Room(_)) | Err(Fault::Exists) => {
-                place.set_on(&own, &bytes)?;
-                Ok(())
+        txn.writer()?.with_dbi(&txn, number, |writer, dbi| {
+            self.check_known(dbi)?;
+            let dbi = (number, dbi);
+            if flags & CURRENT != 0 {
+                return self.overwrite(&txn, writer, dbi, key, value, flags);
             }
-            Ok(Outcome::Exists(_)) => place.at_or_above(engine, &own).map(drop),
+            let mut room = std::mem::take(&mut writer.room);
+            let stored = data::store_by(&txn, writer, dbi, (key, value), flags, &mut room);
+            let placed =
+                self.follow(writer, room.split_at(key.len().min(room.len())), &stored, flags);
+            writer.keep_room(room);
+            placed.and(stored)
+        })
+    }
+
+    /// Goes where a put has led to.
+    fn follow(
+        &self,
+        writer: &Writer,
+        (key, value): (&[u8], &[u8]),
+        stored: &Res<Outcome>,
+        flags: u32,
+    ) -> Res<()> {
+        let engine = writer.txn()?;
+        self.with_place(|place| match stored {
+            Ok(Outcome::Stored | Outcome::Room(_)) | Err(Fault::Exists) => {
+                Ok(place.set_on(key, value)?)
+            }
+            Ok(Outcome::Exists(_)) => place.at_or_above(engine, key).map(drop),
             // On what it was not to come before.
             Err(Fault::Order) if flags & APPEND != 0 => place.edge(engine, true).map(drop),
             Err(Fault::Order) => {
-                place.at_or_above(engine, &own)?;
+                place.at_or_above(engine, key)?;
                 place.edge_value(engine, true).map(drop)
             }
             Err(_) => Ok(()),
-        })??;
-        stored
+        })?
     }
 
     /// Puts several values of one length; how many were put before one was refused.
@@ -62,11 +70,27 @@ impl Cursor {
             data::check_many(dbis.get(number, &txn)?, bytes)
         });
         match fits {
-            Ok(()) => data::each(values.chunks_exact(bytes), flags, |value, flags| {
-                self.put(key, Value::Bytes(value), flags)
-            }),
+            Ok(()) => data::each(
+                (values, bytes),
+                flags,
+                |value, flags| self.put(key, Value::Bytes(value), flags),
+                |rest| self.put_rest(key, (rest, bytes)),
+            ),
             Err(fault) => (0, Err(fault)),
         }
+    }
+
+    /// Stores more values of a key that has one, and stands on the last.
+    fn put_rest(&self, key: &[u8], (values, bytes): (&[u8], usize)) -> Res<()> {
+        let (txn, number) = self.bound()?;
+        // Where it lies now, something else may.
+        let last = [key, &values[values.len() - bytes..]].concat();
+        txn.writer()?.with_dbi(&txn, number, |writer, dbi| {
+            self.check_known(dbi)?;
+            data::store_rest(&txn, writer, dbi, key, (values, bytes))?;
+            let (key, value) = last.split_at(key.len());
+            Ok(self.with_place(|place| place.set_on(key, value))??)
+        })
     }
 
     /// Another value for the record that the cursor stands on, or for all of its key's.

@@ -170,9 +170,13 @@ impl Cursor {
     /// Its table, for a change.
     pub(crate) fn known(&self, writer: &mut Writer, txn: &Txn, dbi: u32) -> Res<Arc<Dbi>> {
         let known = writer.dbi(txn, dbi)?;
-        let inside = self.inside()?;
-        check_opening(inside.bound.as_ref().ok_or(Fault::Invalid)?.opening, &known)?;
+        self.check_known(&known)?;
         Ok(known)
+    }
+
+    /// Refuses a table that is not the cursor's.
+    pub(crate) fn check_known(&self, known: &Dbi) -> Res<()> {
+        check_opening(self.inside()?.bound.as_ref().ok_or(Fault::Invalid)?.opening, known)
     }
 
     /// Its transaction.

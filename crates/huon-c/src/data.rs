@@ -156,8 +156,7 @@ pub fn put(txn: &Txn, dbi: u32, key: &[u8], value: Value<'_>, flags: u32) -> Res
         return Err(Fault::Invalid);
     }
     let mut writer = txn.writer()?;
-    let known = writer.dbi(txn, dbi)?;
-    store(txn, &mut writer, (dbi, &known), key, value, flags)
+    writer.with_dbi(txn, dbi, |writer, known| store(txn, writer, (dbi, known), key, value, flags))
 }
 
 /// Stores several values of one length; how many were stored before one was refused.
@@ -171,11 +170,35 @@ pub fn put_many(
 ) -> (usize, Res<()>) {
     let known = txn.writer().and_then(|mut writer| writer.dbi(txn, dbi));
     match known.and_then(|known| check_many(&known, bytes)) {
-        Ok(()) => each(values.chunks_exact(bytes), flags, |value, flags| {
-            put(txn, dbi, key, Value::Bytes(value), flags)
-        }),
+        Ok(()) => each(
+            (values, bytes),
+            flags,
+            |value, flags| put(txn, dbi, key, Value::Bytes(value), flags),
+            |rest| {
+                let mut writer = txn.writer()?;
+                writer.with_dbi(txn, dbi, |writer, known| {
+                    store_rest(txn, writer, known, key, (rest, bytes))
+                })
+            },
+        ),
         Err(fault) => (0, Err(fault)),
     }
+}
+
+/// Stores more values of a key that has one, all of one length.
+pub(crate) fn store_rest(
+    txn: &Txn,
+    writer: &mut Writer,
+    dbi: &Dbi,
+    key: &[u8],
+    (values, bytes): (&[u8], usize),
+) -> Res<()> {
+    let Table::Multi(table) = dbi.table else { return Err(Fault::Incompatible) };
+    let engine = writer.changing(&txn.env)?;
+    // It may lie on a page that moves; the values are copied anyway.
+    let key = key.to_vec();
+    table.put_many(engine, &key, values.chunks_exact(bytes))?;
+    Ok(())
 }
 
 /// Refuses several values at once where they do not have one length.
@@ -188,16 +211,25 @@ pub(crate) fn check_many(dbi: &Dbi, bytes: usize) -> Res<()> {
 }
 
 /// Puts one value after another, up to the first that is refused. What a flag says of the key,
-/// or of the values that it had, is for the first one alone.
+/// or of the values that it had, is for the first one alone; where no flag says anything of each
+/// value, all behind the first are put at once.
 pub(crate) fn each<'v>(
-    values: impl Iterator<Item = &'v [u8]>,
+    (values, bytes): (&'v [u8], usize),
     flags: u32,
     mut put: impl FnMut(&'v [u8], u32) -> Res<Outcome>,
+    put_rest: impl FnOnce(&'v [u8]) -> Res<()>,
 ) -> (usize, Res<()>) {
-    let mut flags = flags & !MULTIPLE;
-    let mut done = 0;
-    for value in values {
-        match put(value, flags) {
+    let (mut flags, mut done) = (flags & !MULTIPLE, 0);
+    let count = values.len() / bytes;
+    while done < count {
+        let rest = &values[done * bytes..];
+        if done > 0 && flags & (NODUPDATA | APPENDDUP) == 0 {
+            return match put_rest(rest) {
+                Ok(()) => (count, Ok(())),
+                Err(fault) => (done, Err(fault)),
+            };
+        }
+        match put(&rest[..bytes], flags) {
             Ok(Outcome::Stored) => done += 1,
             Ok(_) => return (done, Err(Fault::Exists)),
             Err(fault) => return (done, Err(fault)),
@@ -237,20 +269,38 @@ pub(crate) fn store(
     value: Value<'_>,
     flags: u32,
 ) -> Res<Outcome> {
-    check_lengths(&txn.env, dbi, key, value.len())?;
     let mut room = std::mem::take(&mut writer.room);
+    let stored = store_by(txn, writer, (number, dbi), (key, value), flags, &mut room);
+    writer.keep_room(room);
+    stored
+}
+
+/// The same by way of `room`, which has the key then, and the value behind it unless that is long.
+pub(crate) fn store_by(
+    txn: &Txn,
+    writer: &mut Writer,
+    (number, dbi): (u32, &Dbi),
+    (key, value): (&[u8], Value<'_>),
+    flags: u32,
+    room: &mut Vec<u8>,
+) -> Res<Outcome> {
     room.clear();
-    let mut stored = store_own(txn, writer, (number, dbi), (key, value), flags, &mut room);
-    if let Err(Fault::NotFound | Fault::Order) = stored
-        && let Err(fault) = dbi.check_integer(writer.txn()?, key)
-    {
+    check_lengths(&txn.env, dbi, key, value.len())?;
+    let stored = store_own(txn, writer, (number, dbi), (key, value), flags, room);
+    if let Err(Fault::NotFound | Fault::Order) = stored {
         // That comes before where it would belong.
-        stored = Err(fault);
-    }
-    if room.capacity() <= 2 * COPIED_BYTES_MAX {
-        writer.room = room;
+        dbi.check_integer(writer.txn()?, key)?;
     }
     stored
+}
+
+impl Writer {
+    /// Keeps room for what is copied next, unless it is much.
+    pub(crate) fn keep_room(&mut self, room: Vec<u8>) {
+        if room.capacity() <= 2 * COPIED_BYTES_MAX {
+            self.room = room;
+        }
+    }
 }
 
 /// Copies key and value into `room`, if they may lie on a page that moves, and stores them.

@@ -56,6 +56,8 @@ pub struct Writer {
     pub(crate) failed_from: Option<usize>,
     /// What the commit waits for; `None`: as the environment has it.
     pub(crate) durability: Option<Durability>,
+    /// The [limit](Env::max_bytes) that its geometry has already; 0: none.
+    fitted_bytes: u64,
 }
 
 pub(crate) struct Level {
@@ -304,6 +306,7 @@ impl Writer {
             seen: Seen::default(),
             failed_from: None,
             durability: how.durability,
+            fitted_bytes: 0,
         })
     }
 
@@ -336,6 +339,30 @@ impl Writer {
         if known.is_told { self.make_so(txn, number, &known) } else { Ok(known) }
     }
 
+    /// Does something with a table as [`Writer::dbi`] finds it, which lies outside of the books
+    /// meanwhile: that spares a count that all threads share.
+    #[inline]
+    pub(crate) fn with_dbi<R>(
+        &mut self,
+        txn: &Txn,
+        number: u32,
+        work: impl FnOnce(&mut Writer, &Dbi) -> Res<R>,
+    ) -> Res<R> {
+        let view = View::Write(self.txn.as_ref().ok_or(Fault::BadTxn)?);
+        let known = self.seen.dbi(txn, view, number)?;
+        if known.is_told {
+            let told = known.clone();
+            self.make_so(txn, number, &told)?;
+        }
+        let (near, version) = (number as usize % NEAR, self.seen.version);
+        let (_, dbi) = self.seen.near[near].take().ok_or(Fault::Closed)?;
+        let done = work(self, &dbi);
+        if self.seen.version == version {
+            self.seen.near[near] = Some((number, dbi));
+        }
+        done
+    }
+
     /// The same, as it is, for code that only updates its cursors.
     pub(crate) fn dbi_as_is(&mut self, txn: &Txn, number: u32) -> Res<Arc<Dbi>> {
         let view = View::Write(self.txn.as_ref().ok_or(Fault::BadTxn)?);
@@ -354,21 +381,27 @@ impl Writer {
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
         self.settle_all()?;
         let Some(max_bytes) = env.max_bytes() else { return self.txn_mut() };
+        if max_bytes == self.fitted_bytes {
+            return self.txn_mut();
+        }
         if max_bytes < LEAST_MAX_BYTES {
             return Err(Fault::MapFull);
         }
         let txn = self.txn_mut()?;
         let mut geometry = txn.geometry();
         let wanted = max_bytes.max(geometry.min_bytes);
-        if geometry.max_bytes != wanted {
+        let mut fits = geometry.max_bytes == wanted;
+        if !fits {
             geometry.max_bytes = wanted;
-            match txn.set_geometry(geometry) {
+            fits = match txn.set_geometry(geometry) {
+                Ok(()) => true,
                 // More is in use; then that is the limit.
-                Ok(()) | Err(huon::Error::MapFull(_)) => {}
+                Err(huon::Error::MapFull(_)) => false,
                 Err(error) => return Err(error.into()),
-            }
+            };
         }
-        Ok(txn)
+        self.fitted_bytes = if fits { max_bytes } else { 0 };
+        self.txn_mut()
     }
 
     /// Stores what the caller has written so far into the place that it was given.
@@ -403,6 +436,7 @@ impl Writer {
     /// Ends the level of that depth, and all above it.
     pub(crate) fn end_level(&mut self, depth: usize, commit: bool, settled: Res<()>) -> Res<()> {
         let name = depth.to_le_bytes();
+        self.fitted_bytes = 0;
         let txn = self.txn_mut()?;
         let released =
             if commit { settled.and_then(|()| Ok(txn.release(name)?)) } else { Err(Fault::BadTxn) };

@@ -121,16 +121,17 @@ pub unsafe extern "C" fn mdb_cursor_put(
     code(|| {
         // SAFETY: the caller's promise.
         let key = unsafe { bytes_of(key) }?.ok_or(Fault::Invalid)?;
-        let cursor = objects::cursor(cursor as usize)?;
-        if flags & MULTIPLE != 0 && !data.is_null() {
+        with_cursor(cursor as usize, |cursor| {
+            if flags & MULTIPLE != 0 && !data.is_null() {
+                // SAFETY: the caller's promise.
+                return unsafe { put_many(cursor, key, data, flags) };
+            }
             // SAFETY: the caller's promise.
-            return unsafe { put_many(&cursor, key, data, flags) };
-        }
-        // SAFETY: the caller's promise.
-        let value = unsafe { value_of(data, flags) }?;
-        let outcome = cursor.put(key, value, flags)?;
-        // SAFETY: the caller's promise.
-        unsafe { told(data, outcome) }
+            let value = unsafe { value_of(data, flags) }?;
+            let outcome = cursor.put(key, value, flags)?;
+            // SAFETY: the caller's promise.
+            unsafe { told(data, outcome) }
+        })
     })
 }
 

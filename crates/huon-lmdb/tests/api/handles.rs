@@ -195,3 +195,43 @@ fn steps_and_resets_allocate_nothing() {
         mdb_txn_abort(txn);
     }
 }
+
+#[test]
+fn puts_by_a_cursor_allocate_nothing() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let txn = env.begin();
+    let c = cursor(txn, dbi);
+    for (flags, from) in [(0, 0_u32), (APPEND, 10_000)] {
+        let puts = |run: u32| {
+            let keys = (run..run + 10).map(|n| (from + n).to_be_bytes());
+            allocations_of(|| {
+                keys.for_each(|key| assert_eq!(cursor_put(c, &key, b"8 bytes.", flags), 0))
+            })
+        };
+        // Some of them begin a page.
+        assert_eq!((0..100).map(|run| puts(10 * run)).min(), Some(0));
+    }
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn many_values_at_once_are_one_put() {
+    const COUNT: usize = 4000;
+    let env = Env::new();
+    let dbi = env.dbi("t", DUPSORT | DUPFIXED);
+    let txn = env.begin();
+    let c = cursor(txn, dbi);
+    let all: Vec<u8> = (0..COUNT as u32).flat_map(u32::to_be_bytes).collect();
+    let mut data = [MDB_val { mv_size: 4, ..val(&all) }, MDB_val { mv_size: COUNT, ..val(b"") }];
+    let put = || {
+        // SAFETY: two values, as this flag needs them.
+        let code = unsafe { mdb_cursor_put(c, &mut val(b"k"), data.as_mut_ptr(), MULTIPLE) };
+        assert_eq!((code, data[1].mv_size), (0, COUNT));
+    };
+    let allocations = allocations_of(put);
+    assert!(allocations < COUNT / 4, "{allocations}");
+    assert_eq!(go(c, GET_CURRENT), Ok((b"k".to_vec(), (COUNT as u32 - 1).to_be_bytes().to_vec())));
+    assert_eq!(stat(txn, dbi).unwrap().ms_entries, COUNT);
+    mdb_txn_abort(txn);
+}
