@@ -3,18 +3,19 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 
-use huon::{BiasedGuard, BiasedLock, ThisThread};
+use huon::{BiasedGuard, BiasedLock, Stride, ThisThread, fork_generation};
 
 use crate::data::{self, Shown};
 use crate::dbi::{FREE, MAIN};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
-use crate::inside::{Stamp, View, Writer};
-use crate::place::{Place, Stand};
+use crate::inside::{Access, Stamp, View, Writer};
+use crate::place::{Item, Place, Stand};
+use crate::row::Row;
 use crate::steps::{self, Given, Op};
 use crate::table::{Dbi, Table};
-use crate::threads::{lock, lock_now};
+use crate::threads::{lock, lock_now, me};
 use crate::txn::Txn;
 
 /// A cursor. It is used by one thread at a time, like its transaction.
@@ -31,9 +32,48 @@ pub struct Cursor {
 struct Inside {
     /// `None`: to no transaction yet.
     bound: Option<Bound>,
+    seen: Seen,
+    row: Row,
     /// The values that were given at once last.
     batch: Vec<u8>,
 }
+
+impl Inside {
+    fn new(bound: Option<Bound>) -> Inside {
+        Inside { bound, seen: Seen::default(), row: Row::default(), batch: Vec::new() }
+    }
+}
+
+/// What a cursor found when it was moved last. While nothing else is done with it, and all of this
+/// is as it was, a step that goes on the same way has nothing to look for.
+#[derive(Clone, Copy, Default)]
+struct Seen {
+    /// See [`Place::straight`].
+    straight: u32,
+    /// The fork generation of the process.
+    generation: u32,
+    thread: usize,
+    stamp: Stamp,
+}
+
+impl Seen {
+    fn of(txn: &Txn, place: &Place, access: &Access<'_>) -> Seen {
+        let (straight, generation) = (place.straight(), fork_generation());
+        Seen { straight, generation, thread: me(), stamp: access.stamp(txn) }
+    }
+
+    /// Whether a step of this thread may be straight on, if the transaction is as it was.
+    #[inline(always)]
+    fn allows(&self, op: Op, me: ThisThread, txn: &Txn) -> bool {
+        self.straight & op.bit() != 0
+            && self.thread == me.number()
+            && self.generation == fork_generation()
+            && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
+    }
+}
+
+/// What a step shows: a key, and a value unless the caller's own stays as it is.
+type Step = (Shown, Option<Shown>);
 
 /// What a cursor belongs to, and where it stands in it.
 #[derive(Clone)]
@@ -42,8 +82,6 @@ pub(crate) struct Bound {
     dbi: u32,
     /// Of which opening the handle was: it may be of another one by now.
     opening: u64,
-    /// When that was seen last.
-    seen: Stamp,
     pub(crate) place: Place,
 }
 
@@ -53,14 +91,9 @@ impl Cursor {
         Cursor::with(None)
     }
 
-    /// A cursor of a table that the transaction may use, nowhere yet.
-    pub fn open(txn: &Arc<Txn>, dbi: u32) -> Res<Cursor> {
-        Ok(Cursor::with(Some(Bound::new(txn, dbi)?)))
-    }
-
-    fn with(bound: Option<Bound>) -> Cursor {
-        let inside = BiasedLock::new(Inside { bound, batch: Vec::new() });
-        let generation = AtomicU32::new(huon::fork_generation());
+    pub(crate) fn with(bound: Option<Bound>) -> Cursor {
+        let inside = BiasedLock::new(Inside::new(bound));
+        let generation = AtomicU32::new(fork_generation());
         Cursor { handle: AtomicUsize::new(0), context: AtomicUsize::new(0), inside, generation }
     }
 
@@ -70,26 +103,19 @@ impl Cursor {
             return false;
         }
         let Ok(mut inside) = self.inside() else { return false };
-        *inside = Inside { bound: None, batch: Vec::new() };
+        (inside.bound, inside.batch) = (None, Vec::new());
         true
     }
 
-    /// Is what another one was to be, under a handle; whether that can be. For a writer's cursor it
-    /// cannot: the writer is to know it first.
-    pub(crate) fn becomes(&self, fresh: &mut Option<Cursor>, handle: usize) -> bool {
+    /// Is another one under a handle, of what `fresh` has; whether that can be.
+    pub(crate) fn becomes(&self, fresh: &mut Option<Option<Bound>>, handle: usize) -> bool {
         let Ok(mut inside) = self.inside() else { return false };
-        let Some(fresh) = fresh.take_if(|fresh| !fresh.is_told()) else { return false };
-        *inside = fresh.inside.into_inner();
-        self.context.store(fresh.context.into_inner(), Ordering::Release);
-        self.generation.store(fresh.generation.into_inner(), Ordering::Relaxed);
+        let Some(bound) = fresh.take() else { return false };
+        inside.bound = bound;
+        self.context.store(0, Ordering::Release);
+        self.generation.store(fork_generation(), Ordering::Relaxed);
         self.set_handle(handle);
         true
-    }
-
-    /// Whether a writer tells it what is deleted.
-    fn is_told(&self) -> bool {
-        let inside = self.inside();
-        inside.is_ok_and(|inside| inside.bound.as_ref().is_some_and(|own| own.txn.is_write()))
     }
 
     /// Whether the parent of this process made it, a thread of which may have been at it.
@@ -214,12 +240,12 @@ impl Cursor {
     }
 
     fn inside(&self) -> Res<BiasedGuard<'_, Inside>> {
-        lock_now(&self.inside)
+        lock_now(&self.inside).map(used)
     }
 
     /// Does something with its place, for a transaction that tells it of a change.
     pub(crate) fn with_place<R>(&self, work: impl FnOnce(&mut Place) -> R) -> Res<R> {
-        let mut inside = lock(&self.inside)?;
+        let mut inside = lock(&self.inside).map(used)?;
         Ok(work(&mut inside.bound.as_mut().ok_or(Fault::Invalid)?.place))
     }
 
@@ -232,33 +258,46 @@ impl Cursor {
     }
 
     pub(crate) fn bound_now(&self) -> Res<Bound> {
-        lock(&self.inside)?.bound.clone().ok_or(Fault::Invalid)
+        lock(&self.inside).map(used)?.bound.clone().ok_or(Fault::Invalid)
     }
 
     pub(crate) fn put_bound(&self, bound: Bound) -> Res<()> {
-        lock(&self.inside)?.bound = Some(bound);
+        lock(&self.inside).map(used)?.bound = Some(bound);
         Ok(())
     }
 
-    /// What it shows after a step in a read transaction of which nothing has changed since the last
-    /// one; `None`, and nothing has moved: it is not as simple.
+    /// Shows what it comes to by a step that goes on as it came, in a transaction that has not
+    /// changed since; `None`, and nothing has moved: it is not as simple.
     #[inline(always)]
-    pub(crate) fn step(&self, me: ThisThread, op: Op) -> Option<(Shown, Shown)> {
+    pub(crate) fn step(
+        &self,
+        me: ThisThread,
+        op: Op,
+        show: impl FnOnce(Shown, Option<Shown>),
+    ) -> Option<Res<()>> {
         let mut inside = self.inside.try_lock_as(me)?;
-        let Bound { txn, seen, place, .. } = inside.bound.as_mut()?;
-        let reader = txn.reader_as_seen(me, *seen)?;
-        let (key, value) = place.step_in_leaf(reader.txn.as_deref()?, op)?;
-        Some((Shown::of(key), Shown::of(value)))
+        let Inside { bound, seen, row, .. } = &mut *inside;
+        let bound = bound.as_mut().filter(|bound| seen.allows(op, me, &bound.txn))?;
+        let Some((key, value)) = row.next() else {
+            let step = bound.step(me, seen.stamp, row, op)?;
+            return Some(step.map(|(key, value)| show(key, value)));
+        };
+        if bound.txn.stamp() != seen.stamp.txn {
+            return None;
+        }
+        row.pass();
+        show(key, Some(value));
+        Some(Ok(()))
     }
 
     /// Moves it, and shows the record that it stands on then.
     #[inline]
     pub fn get(&self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
         let mut inside = self.inside()?;
-        if let Op::Next | Op::Prev | Op::NextDup | Op::PrevDup = op
-            && let Some(given) = inside.straight_on(op)?
+        if let Some((forward, stride)) = op.direction()
+            && let Some((key, value)) = inside.straight_on(forward, stride)?
         {
-            return Ok(given);
+            return Ok(Given { key: Some(key), value, is_other: false });
         }
         inside.get(op, key, value)
     }
@@ -335,33 +374,22 @@ impl Default for Cursor {
 impl Inside {
     /// A step that goes on the way that the cursor came, as programs make most. `None`, and nothing
     /// has moved: it leads to an end of the table, or starts at a mark or anywhere else.
-    #[inline(always)]
-    fn straight_on(&mut self, op: Op) -> Res<Option<Given>> {
-        let Bound { txn, dbi, opening, seen, place } = self.bound.as_mut().ok_or(Fault::Invalid)?;
+    fn straight_on(&mut self, forward: bool, stride: Stride) -> Res<Option<Step>> {
+        let Bound { txn, dbi, opening, place } = self.bound.as_mut().ok_or(Fault::Invalid)?;
         if *dbi == FREE {
             return Ok(None);
         }
         let mut access = txn.access()?;
-        let (known, view) = access.dbi_in(txn, *dbi)?;
-        check_opening(*opening, known)?;
-        let found = in_txn!(view, engine => place.straight_on(engine, op))?;
-        let Some((key, value)) = found else { return Ok(None) };
-        let shown = Some(Shown::of(key));
-        let value = match value {
-            Some(value) => Some(Shown::of(value)),
-            None => {
-                let name = key.to_vec();
-                data::record(&mut access, &name)?
-            }
-        };
-        *seen = access.stamp();
-        Ok(Some(Given { key: shown, value, is_other: false }))
+        check_opening(*opening, access.dbi_in(txn, *dbi)?.0)?;
+        let step = straight_on(&mut access, place, forward, stride);
+        self.seen = Seen::of(txn, place, &access);
+        step
     }
 
     #[inline(never)]
     fn get(&mut self, op: Op, key: Option<&[u8]>, value: Option<&[u8]>) -> Res<Given> {
-        let Inside { bound, batch } = self;
-        let Bound { txn, dbi, opening, seen, place } = bound.as_mut().ok_or(Fault::Invalid)?;
+        let Inside { bound, seen, batch, .. } = self;
+        let Bound { txn, dbi, opening, place } = bound.as_mut().ok_or(Fault::Invalid)?;
         let mut access = txn.access()?;
         if *dbi == FREE {
             return Err(Fault::NotFound);
@@ -380,7 +408,7 @@ impl Inside {
         }
         let wanted = (key, value);
         let fits = key.map_or(Ok(()), |key| known.check_wanted(key));
-        let ((key, value), shows_key) = in_txn!(view, engine => {
+        let (found, shows_key) = in_txn!(view, engine => {
             let found = fits.and_then(|()| steps::look(place, engine, known, op, wanted));
             if found.is_err() {
                 place.unmark(engine)?;
@@ -388,22 +416,39 @@ impl Inside {
             let found = found?;
             (found, steps::shows_key(op, known, engine, found.0)?)
         });
-        let is_other = steps::is_other(op, known, (key, value), wanted);
-        let shown = shows_key.then(|| Shown::of(key));
-        let value = match value {
-            Some(value) => Some(Shown::of(value)),
-            None => {
-                let name = key.to_vec();
-                data::record(&mut access, &name)?
-            }
-        };
-        *seen = access.stamp();
-        Ok(Given { key: shown, value, is_other })
+        let is_other = steps::is_other(op, known, found, wanted);
+        let unshown = Unshown::of(found);
+        let (key, value) = unshown.show(&mut access)?;
+        *seen = Seen::of(txn, place, &access);
+        Ok(Given { key: shows_key.then_some(key), value, is_other })
     }
 }
 
 impl Bound {
-    fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
+    /// As [`Cursor::step`], where no record is ready to be shown.
+    #[inline(never)]
+    fn step(&mut self, me: ThisThread, seen: Stamp, row: &mut Row, op: Op) -> Option<Res<Step>> {
+        let (forward, stride) = op.direction()?;
+        let Bound { txn, place, .. } = self;
+        let mut access = txn.again(me, seen)?;
+        let Access::Read(reader) = &access else {
+            return straight_on(&mut access, place, forward, stride).transpose();
+        };
+        let engine = reader.txn.as_deref()?;
+        let (key, value) = if place.is_multi() {
+            let (key, value) = place.step_in_leaf(engine, forward, stride)?;
+            (Shown::of(key), Shown::of(value))
+        } else {
+            row.fill(place, engine, forward);
+            let next = row.next()?;
+            row.pass();
+            next
+        };
+        Some(Ok((key, Some(value))))
+    }
+
+    /// To a table that the transaction may use, nowhere yet.
+    pub(crate) fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
         if txn.is_write() && txn.env.dbis().get(dbi, txn).is_ok_and(|known| known.is_told) {
             // The cursor is of the table that it becomes.
             txn.writer()?.dbi(txn, dbi)?;
@@ -414,7 +459,54 @@ impl Bound {
         let (known, _) = access.dbi_in(txn, if free { MAIN } else { dbi })?;
         let (place, opening) = (Place::new(known.table), known.opening);
         drop(access);
-        Ok(Bound { txn: txn.clone(), dbi, opening, seen: Stamp::default(), place })
+        Ok(Bound { txn: txn.clone(), dbi, opening, place })
+    }
+}
+
+/// The inside of a cursor, of which nothing that it has seen holds good.
+#[inline]
+fn used(mut inside: BiasedGuard<'_, Inside>) -> BiasedGuard<'_, Inside> {
+    let Inside { bound, seen, row, .. } = &mut *inside;
+    seen.straight = 0;
+    if let Some(bound) = bound {
+        row.leave(&mut bound.place);
+    }
+    inside
+}
+
+/// As [`Place::straight_on`], in a transaction and a table that may be used.
+fn straight_on(
+    access: &mut Access<'_>,
+    place: &mut Place,
+    forward: bool,
+    stride: Stride,
+) -> Res<Option<Step>> {
+    let found = in_txn!(access.view()?, engine => place.straight_on(engine, forward, stride))?;
+    let unshown = found.map(Unshown::of);
+    unshown.map(|record| record.show(access)).transpose()
+}
+
+/// A record that was found. What a name of the main table stands for is still to be looked up.
+enum Unshown {
+    Record(Shown, Shown),
+    Name(Shown, Vec<u8>),
+}
+
+impl Unshown {
+    #[inline]
+    fn of((key, value): Item<'_>) -> Unshown {
+        match value {
+            Some(value) => Unshown::Record(Shown::of(key), Shown::of(value)),
+            None => Unshown::Name(Shown::of(key), key.to_vec()),
+        }
+    }
+
+    #[inline]
+    fn show(self, access: &mut Access<'_>) -> Res<Step> {
+        match self {
+            Unshown::Record(key, value) => Ok((key, Some(value))),
+            Unshown::Name(key, name) => Ok((key, data::record(access, &name)?)),
+        }
     }
 }
 

@@ -87,8 +87,8 @@ impl<T> Handles<T> {
 
     #[cold]
     fn used(&'static self, handle: usize) -> Option<Used<T>> {
-        let (place, _) = self.place(handle)?;
-        Some(Used { handle, place, object: self.get(handle)?, me: ThisThread::get() })
+        let (place, generation) = self.place(handle)?;
+        Some(Used { handle, generation, place, object: self.get(handle)?, me: ThisThread::get() })
     }
 
     /// The objects that `is` wanted. Looks at all there are.
@@ -183,6 +183,7 @@ pub struct Recent<T: 'static>(RefCell<Option<Used<T>>>);
 
 struct Used<T: 'static> {
     handle: usize,
+    generation: u64,
     place: &'static Place<T>,
     object: Arc<T>,
     me: ThisThread,
@@ -192,7 +193,7 @@ impl<T> Used<T> {
     /// Whether it was not closed since. Costs a load.
     #[inline]
     fn is_open(&self) -> bool {
-        self.place.generation.load(Ordering::Acquire) == generation_of(self.handle)
+        self.place.generation.load(Ordering::Acquire) == self.generation
     }
 }
 
@@ -236,7 +237,7 @@ impl<T> Recent<T> {
         handle: usize,
         work: impl FnOnce(&T, ThisThread) -> Option<R>,
     ) -> Option<R> {
-        let recent = self.0.try_borrow().ok()?;
+        let recent = self.0.try_borrow_mut().ok()?;
         let used = recent.as_ref().filter(|used| used.handle == handle && used.is_open())?;
         work(&used.object, used.me)
     }

@@ -26,8 +26,6 @@ pub struct Reader {
     pub(crate) resting: Option<Resting>,
     /// In its place, while it is parked; and whether it comes back by itself.
     pub(crate) parked: Option<(Parked, bool)>,
-    /// Another one after each change of what cursors find here, but for handles of tables.
-    pub(crate) stamp: u64,
     pub(crate) is_reset: bool,
     /// The id of the snapshot that it has, or had last.
     pub(crate) id: u64,
@@ -41,6 +39,8 @@ pub struct Reader {
 /// The inside of a write transaction and all nested in it.
 pub struct Writer {
     pub(crate) txn: Option<WriteTxn>,
+    /// Another one after each use but for steps of cursors, which change nothing.
+    pub(crate) stamp: u64,
     pub(crate) levels: Vec<Level>,
     /// Handles of those that read within the innermost level; 0: of one that has none yet.
     pub(crate) readers: Vec<usize>,
@@ -117,11 +117,11 @@ impl Seen {
     }
 }
 
-/// In which state a read transaction was, and the environment's tables.
+/// In which state a transaction was, and the environment's tables.
 #[derive(Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) struct Stamp {
-    /// 0: none.
-    pub(crate) reader: u64,
+    /// 0: in none that lasts.
+    pub(crate) txn: u64,
     pub(crate) dbis: u64,
 }
 
@@ -163,12 +163,13 @@ impl Access<'_> {
         }
     }
 
-    /// What a table that was found holds good for: see [`Txn::reader_as_seen`]. For a writer it is
-    /// nothing.
-    pub(crate) fn stamp(&self) -> Stamp {
+    /// What a table that was found in a transaction holds good for: see [`Txn::again`]. While
+    /// the caller may still write to a place that it was given, that is nothing.
+    pub(crate) fn stamp(&self, txn: &Txn) -> Stamp {
         match self {
-            Access::Read(reader) => Stamp { reader: reader.stamp, dbis: reader.seen.version },
-            Access::Write(_) => Stamp::default(),
+            Access::Read(reader) => Stamp { txn: txn.stamp(), dbis: reader.seen.version },
+            Access::Write(writer) if writer.reserved.is_some() => Stamp::default(),
+            Access::Write(writer) => Stamp { txn: writer.stamp, dbis: writer.seen.version },
         }
     }
 
@@ -213,7 +214,6 @@ impl Reader {
             txn: None,
             resting: None,
             parked: None,
-            stamp: 0,
             is_reset: false,
             id: 0,
             has_failed: false,
@@ -237,7 +237,6 @@ impl Reader {
                 self.id = txn.id();
                 self.txn = Some(txn);
                 self.is_reset = false;
-                self.stamp += 1;
                 env.readers_high(counted + 1);
                 Ok(())
             }
@@ -297,6 +296,7 @@ impl Writer {
         env.set_writer(me);
         Ok(Writer {
             txn: Some(begun),
+            stamp: 0,
             levels: Vec::new(),
             readers: Vec::new(),
             reserved: None,

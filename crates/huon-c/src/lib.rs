@@ -32,6 +32,7 @@ mod place;
 #[allow(unsafe_code)]
 pub mod pointers;
 mod rest;
+mod row;
 pub mod steps;
 pub mod table;
 mod threads;

@@ -1,8 +1,9 @@
 //! Transactions and cursors by their handles, for all interfaces in a library.
 
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 
-use crate::cursor::Cursor;
+use crate::cursor::{Bound, Cursor};
 use crate::data::Shown;
 use crate::dbi;
 use crate::env::Env;
@@ -51,12 +52,12 @@ pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) 
         .unwrap_or_else(|| Err(missing(handle)))
 }
 
-/// What a cursor shows after a step, where the thread has used it last, and it goes on as it came,
-/// as it mostly does; else `None`, and nothing has moved.
+/// Shows what a cursor comes to by a step, where the thread has used it last, and it goes on as it
+/// came, as it mostly does; else `None`, and nothing has moved.
 #[inline(always)]
-pub fn step(handle: usize, op: Op) -> Option<(Shown, Shown)> {
-    let step = |recent: &Recent<Cursor>| recent.with_same(handle, |cursor, me| cursor.step(me, op));
-    RECENT_CURSOR.try_with(step).ok()?
+pub fn step(handle: usize, op: Op, show: impl FnOnce(Shown, Option<Shown>)) -> Option<Res<()>> {
+    let step = |cursor: &Cursor, me| cursor.step(me, op, show);
+    RECENT_CURSOR.try_with(|recent| recent.with_same(handle, step)).ok()?
 }
 
 /// Begins a transaction, in the one of another handle unless that is 0; its handle.
@@ -101,14 +102,27 @@ pub(crate) fn let_go(is_left: impl Fn(&Txn) -> bool) {
     TXNS.all(is_left).iter().for_each(|txn| txn.let_go());
 }
 
-/// Gives a cursor a handle.
-pub fn add_cursor(cursor: Cursor) -> Res<usize> {
-    let mut fresh = Some(cursor);
+/// Opens a cursor of a table that the transaction may use, nowhere yet; its handle.
+pub fn open_cursor(txn: &Arc<Txn>, dbi: u32) -> Res<usize> {
+    add_cursor(Some(Bound::new(txn, dbi)?))
+}
+
+/// Makes a cursor of no table, with a pointer of the program's; its handle.
+pub fn create_cursor(context: usize) -> Res<usize> {
+    let handle = add_cursor(None)?;
+    cursor(handle)?.context.store(context, Ordering::Release);
+    Ok(handle)
+}
+
+fn add_cursor(bound: Option<Bound>) -> Res<usize> {
+    // A writer is to know its cursors before they have handles.
+    let is_told = bound.as_ref().is_some_and(|own| own.txn.is_write());
+    let mut fresh = Some(bound);
     let renew = |spare: &Arc<Cursor>, handle| spare.becomes(&mut fresh, handle);
-    if let Ok(Some(handle)) = SPARE_CURSOR.try_with(|spare| spare.open(renew)) {
+    if !is_told && let Ok(Some(handle)) = SPARE_CURSOR.try_with(|spare| spare.open(renew)) {
         return Ok(handle);
     }
-    let cursor = Arc::new(fresh.ok_or(Fault::Invalid)?);
+    let cursor = Arc::new(Cursor::with(fresh.ok_or(Fault::Invalid)?));
     Cursor::enlist(&cursor)?;
     let told = |handle| {
         cursor.set_handle(handle);

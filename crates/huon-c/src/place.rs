@@ -23,7 +23,7 @@
 use huon::{Bytes, MultiCursor, ReadTxn, Stride, Txn};
 
 use crate::fault::{Fault, Res};
-use crate::steps::Op;
+use crate::steps::{BACK, FORWARD};
 use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
@@ -73,20 +73,6 @@ pub(crate) enum Went<'k> {
     Value(&'k [u8], &'k [u8]),
     /// A value of a key, in whose place there is another.
     Replaced(&'k [u8], &'k [u8], &'k [u8]),
-}
-
-/// Whether a step leads forward, and to what; `None`: it is none.
-#[inline(always)]
-fn direction(op: Op) -> Option<(bool, Stride)> {
-    match op {
-        Op::Next => Some((true, Stride::All)),
-        Op::Prev => Some((false, Stride::All)),
-        Op::NextDup => Some((true, Stride::Values)),
-        Op::PrevDup => Some((false, Stride::Values)),
-        Op::NextNodup => Some((true, Stride::Keys)),
-        Op::PrevNodup => Some((false, Stride::Keys)),
-        _ => None,
-    }
 }
 
 impl Place {
@@ -247,8 +233,12 @@ impl Place {
     /// The same, and [`Place::beside_value`], where a step is one of the gap's; `None`, and nothing
     /// has moved, where it is not.
     #[inline(always)]
-    pub(crate) fn straight_on<'t>(&mut self, txn: &'t impl Txn, op: Op) -> Res<Option<Item<'t>>> {
-        let Some((forward, stride)) = direction(op) else { return Ok(None) };
+    pub(crate) fn straight_on<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        forward: bool,
+        stride: Stride,
+    ) -> Res<Option<Item<'t>>> {
         let stand = if forward { Stand::Before } else { Stand::Behind };
         let Some(scan) = self.scan.as_deref_mut().filter(|_| self.stand == stand) else {
             return Ok(None);
@@ -270,23 +260,34 @@ impl Place {
         Ok(found)
     }
 
-    /// As [`Place::straight_on`] in a read transaction, for what is a look at a page.
-    #[inline(always)]
+    /// The steps that go straight on, each by its bit. None: there is more to be thought of.
+    #[inline]
+    pub(crate) fn straight(&self) -> u32 {
+        match self.stand {
+            _ if self.at_end || self.is_given => 0,
+            Stand::Before => FORWARD,
+            Stand::Behind => BACK,
+            _ => 0,
+        }
+    }
+
+    /// As [`Place::straight_on`] in a read transaction, for a step that goes
+    /// [straight on](Place::straight), and is a look at a page.
     pub(crate) fn step_in_leaf<'t>(
         &mut self,
         txn: &'t ReadTxn,
-        op: Op,
+        forward: bool,
+        stride: Stride,
     ) -> Option<(&'t [u8], &'t [u8])> {
-        let (forward, stride) = direction(op)?;
-        if self.stand != if forward { Stand::Before } else { Stand::Behind } {
-            return None;
-        }
-        let found = match self.scan.as_deref_mut()? {
+        match self.scan.as_deref_mut()? {
             Gap::Plain(scan) => scan.glide_in_leaf(txn, forward, stride),
             Gap::Multi(scan) => scan.glide_in_leaf(txn, forward, stride),
-        }?;
-        (self.at_end, self.is_given) = (false, false);
-        Some(found)
+        }
+    }
+
+    /// The gap in a table of one value for each key, once the cursor was asked for something.
+    pub(crate) fn plain(&mut self) -> Option<&mut huon::Cursor<Bytes, Bytes>> {
+        if let Gap::Plain(scan) = self.scan.as_deref_mut()? { Some(scan) } else { None }
     }
 
     /// As [`Place::beside`], to another key.

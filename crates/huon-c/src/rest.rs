@@ -17,7 +17,6 @@ impl Reader {
     /// Lets go of the snapshot; whether there was one.
     pub(crate) fn let_go(&mut self) -> bool {
         let was_live = self.is_live();
-        self.stamp += 1;
         (self.txn, self.resting, self.parked) = (None, None, None);
         was_live
     }
@@ -35,6 +34,7 @@ impl Txn {
     }
 
     fn lay_down(&self, reader: &mut Reader) {
+        self.note_change();
         let resting = reader.txn.take().map(|txn| txn.rest());
         reader.let_go();
         (reader.resting, reader.is_reset) = (resting, true);
@@ -68,6 +68,7 @@ impl Txn {
             self.adopt();
         }
         reader.start(&self.env, self.env_handle)?;
+        self.note_change();
         reader.has_failed = false;
         if self.thread.load(Ordering::Relaxed) != 0 {
             self.thread.store(me(), Ordering::Relaxed);
@@ -91,7 +92,7 @@ impl Txn {
             return Ok(());
         }
         let txn = *reader.txn.take().ok_or(Fault::Reset)?;
-        reader.stamp += 1;
+        self.note_change();
         match txn.park() {
             Ok(parked) => {
                 reader.parked = Some((parked, back_by_itself));

@@ -1,5 +1,7 @@
 //! Steps of a cursor: what it may be asked for, and how it finds that.
 
+use huon::Stride;
+
 use crate::data::Shown;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
@@ -71,6 +73,31 @@ ops! {
     SetLowerbound = 19,
     /// The first record that is above the given key, or key and value.
     SetUpperbound = 20,
+}
+
+/// Steps forward, and steps back, each by its [`Op::bit`].
+pub(crate) const FORWARD: u32 = Op::Next.bit() | Op::NextDup.bit() | Op::NextNodup.bit();
+pub(crate) const BACK: u32 = Op::Prev.bit() | Op::PrevDup.bit() | Op::PrevNodup.bit();
+
+impl Op {
+    /// Its place in a set.
+    pub(crate) const fn bit(self) -> u32 {
+        1 << self as u32
+    }
+
+    /// Whether it is a step forward or back, and to what; `None`: it is none.
+    #[inline(always)]
+    pub(crate) fn direction(self) -> Option<(bool, Stride)> {
+        match self {
+            Op::Next => Some((true, Stride::All)),
+            Op::Prev => Some((false, Stride::All)),
+            Op::NextDup => Some((true, Stride::Values)),
+            Op::PrevDup => Some((false, Stride::Values)),
+            Op::NextNodup => Some((true, Stride::Keys)),
+            Op::PrevNodup => Some((false, Stride::Keys)),
+            _ => None,
+        }
+    }
 }
 
 /// What a look at a cursor gives to the caller; `None` leaves the caller's own as it is.

@@ -12,7 +12,7 @@
 //!     it is read, and it is forgotten when it ends. A read transaction that was reset can only be
 //!     renewed.
 
-use std::sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use huon::{BiasedGuard, BiasedLock, Durability, ThisThread, fork_generation, is_inherited};
@@ -42,6 +42,9 @@ pub struct Txn {
     pub(crate) overlaps: bool,
     /// The fork generation of the process that began it, or renewed it.
     generation: AtomicU32,
+    /// Another one after each change of what cursors find in it, if it is one that reads, but for
+    /// handles of tables.
+    stamp: AtomicU64,
     body: Body,
 }
 
@@ -126,6 +129,7 @@ impl Txn {
             begun_with: AtomicU32::new(0),
             overlaps: how.overlaps,
             generation: AtomicU32::new(fork_generation()),
+            stamp: AtomicU64::new(1),
             body,
         })
     }
@@ -134,7 +138,7 @@ impl Txn {
     fn let_read(&self) -> Res<Arc<BiasedLock<Writer>>> {
         let Body::Write(shared) = &self.body else { return Err(Fault::BadTxn) };
         self.check()?;
-        let mut writer = lock(shared)?;
+        let mut writer = lock_writer(shared)?;
         self.check_innermost(&writer)?;
         writer.settle_all()?;
         writer.readers.push(0);
@@ -162,13 +166,13 @@ impl Txn {
             self.env.set_write_txn(handle);
         }
         if let Body::Within(writer) = &self.body
-            && let Ok(mut writer) = lock(writer)
+            && let Ok(mut writer) = lock_writer(writer)
             && let Some(own) = writer.readers.iter_mut().find(|own| **own == 0)
         {
             *own = handle;
         }
         if let (Body::Write(writer), true) = (&self.body, self.depth() > 0)
-            && let Ok(mut writer) = lock(writer)
+            && let Ok(mut writer) = lock_writer(writer)
             && let Some(level) = writer.levels.get_mut(self.depth() - 1)
         {
             level.handle = handle;
@@ -203,12 +207,12 @@ impl Txn {
             Body::Read(_) => Ok(self.reader()?.id),
             Body::Within(writer) => {
                 self.check_alive()?;
-                Ok(lock(writer)?.txn_mut()?.fix_id())
+                Ok(lock_writer(writer)?.txn_mut()?.fix_id())
             }
             // Also while another is nested in it.
             Body::Write(writer) => {
                 self.check_alive()?;
-                Ok(lock_now(writer)?.txn_mut()?.fix_id())
+                Ok(lock_writer_now(writer)?.txn_mut()?.fix_id())
             }
         }
     }
@@ -262,29 +266,38 @@ impl Txn {
             Body::Write(_) => self.writer().map(Access::Write),
             Body::Within(writer) => {
                 self.check()?;
-                let writer = lock(writer)?;
+                let writer = lock_writer(writer)?;
                 let is_live = writer.readers.contains(&self.handle());
                 if is_live { Ok(Access::Write(writer)) } else { Err(Fault::BadTxn) }
             }
         }
     }
 
-    /// The inside of a read transaction, if all is as it was found once: it could be used, and the
-    /// handles of tables stood for what they did. One comparison each instead of many checks.
+    /// In which state it is, if it is one that reads.
     #[inline(always)]
-    pub(crate) fn reader_as_seen(
-        &self,
-        me: ThisThread,
-        seen: Stamp,
-    ) -> Option<BiasedGuard<'_, Reader>> {
-        let Body::Read(reader) = &self.body else { return None };
-        let thread = self.thread.load(Ordering::Relaxed);
-        if thread != 0 && thread != me.number() {
-            return None;
-        }
-        let reader = reader.try_lock_as(me)?;
-        let dbis = self.env.dbis_version.load(Ordering::Acquire);
-        (Stamp { reader: reader.stamp, dbis } == seen).then_some(reader)
+    pub(crate) fn stamp(&self) -> u64 {
+        self.stamp.load(Ordering::Acquire)
+    }
+
+    /// Cursors may find something else from now on.
+    pub(crate) fn note_change(&self) {
+        self.stamp.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// The transaction for a look at something, if it is as this thread has seen it once, and could
+    /// be used: one comparison instead of many checks.
+    #[inline]
+    pub(crate) fn again(&self, me: ThisThread, seen: Stamp) -> Option<Access<'_>> {
+        let (access, stamp) = match &self.body {
+            Body::Read(reader) => (Access::Read(reader.try_lock_as(me)?), self.stamp()),
+            Body::Write(writer) => {
+                let writer = writer.try_lock_as(me)?;
+                let stamp = writer.stamp;
+                (Access::Write(writer), stamp)
+            }
+            Body::Within(_) => return None,
+        };
+        (stamp == seen.txn).then_some(access)
     }
 
     /// The transaction for a change.
@@ -292,7 +305,7 @@ impl Txn {
     pub fn writer(&self) -> Res<BiasedGuard<'_, Writer>> {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
         self.check()?;
-        let mut writer = lock_now(writer)?;
+        let mut writer = lock_writer_now(writer)?;
         self.check_innermost(&writer)?;
         if !writer.readers.is_empty() {
             return Err(Fault::BadTxn);
@@ -330,9 +343,9 @@ impl Txn {
             Body::Read(reader) => {
                 let mut reader = lock(reader)?;
                 reader.has_failed = true;
-                reader.stamp += 1;
+                self.note_change();
             }
-            Body::Write(writer) => lock_now(writer)?.fail_from(self.depth()),
+            Body::Write(writer) => lock_writer_now(writer)?.fail_from(self.depth()),
             Body::Within(_) => {}
         }
         Ok(())
@@ -342,7 +355,7 @@ impl Txn {
     pub(crate) fn forget(&self, cursor: &Arc<Cursor>) {
         if let Body::Write(writer) = &self.body
             && !self.is_dead()
-            && let Ok(mut writer) = lock_now(writer)
+            && let Ok(mut writer) = lock_writer_now(writer)
         {
             writer.cursors.remove(Arc::as_ptr(cursor));
         }
@@ -358,7 +371,7 @@ impl Txn {
                 return Ok(State { is_reset, has_failed, ..State::default() });
             }
             Body::Within(_) => return Ok(State::default()),
-            Body::Write(writer) => lock_now(writer)?,
+            Body::Write(writer) => lock_writer_now(writer)?,
         };
         let engine = writer.txn()?;
         let costs = engine.costs();
@@ -377,6 +390,7 @@ impl Txn {
         if self.is_dead() {
             return;
         }
+        self.note_change();
         match &self.body {
             Body::Read(reader) => {
                 if let Ok(mut reader) = lock(reader)
@@ -386,7 +400,7 @@ impl Txn {
                 }
             }
             Body::Write(writer) => {
-                let txn = lock_now(writer).ok().and_then(|mut writer| writer.txn.take());
+                let txn = lock_writer_now(writer).ok().and_then(|mut writer| writer.txn.take());
                 if let Some(txn) = txn {
                     txn.abort();
                     self.env.set_write_txn(0);
@@ -415,7 +429,7 @@ impl Txn {
         match &self.body {
             Body::Read(_) => Ended::alone(self.end_read(commit)),
             Body::Within(writer) => Ended::alone(self.end_within(writer, commit)),
-            Body::Write(writer) => match lock_now(writer) {
+            Body::Write(writer) => match lock_writer_now(writer) {
                 Ok(mut writer) if self.depth() == 0 => self.end_root(&mut writer, commit),
                 Ok(mut writer) => self.end_level(&mut writer, commit),
                 Err(fault) => Ended::alone(Err(fault)),
@@ -425,6 +439,7 @@ impl Txn {
 
     fn end_read(&self, commit: bool) -> Res<()> {
         let mut reader = self.reader()?;
+        self.note_change();
         if reader.let_go() {
             reader.end(&self.env, false);
         } else if std::mem::take(&mut reader.is_reset) {
@@ -436,7 +451,7 @@ impl Txn {
     }
 
     fn end_within(&self, writer: &BiasedLock<Writer>, commit: bool) -> Res<()> {
-        let mut writer = lock(writer)?;
+        let mut writer = lock_writer(writer)?;
         if let Some(own) = writer.readers.iter().position(|own| *own == self.handle()) {
             writer.readers.swap_remove(own);
         }
@@ -500,6 +515,24 @@ impl Txn {
         let txns = txns.into_iter().filter(|&handle| handle != self.handle()).collect();
         Ended { result, txns, cursors }
     }
+}
+
+/// The inside of a write transaction, of which nothing that was seen before holds good.
+#[inline]
+fn used(mut writer: BiasedGuard<'_, Writer>) -> BiasedGuard<'_, Writer> {
+    writer.stamp += 1;
+    writer
+}
+
+/// As [`lock`].
+fn lock_writer(writer: &BiasedLock<Writer>) -> Res<BiasedGuard<'_, Writer>> {
+    lock(writer).map(used)
+}
+
+/// As [`lock_now`].
+#[inline]
+fn lock_writer_now(writer: &BiasedLock<Writer>) -> Res<BiasedGuard<'_, Writer>> {
+    lock_now(writer).map(used)
 }
 
 /// Refuses to read in the thread that writes, where that is not allowed.

@@ -28,7 +28,9 @@ huon_c::codes! { "Successful return: 0";
     PROBLEM = -30779, "MDB_PROBLEM: Unexpected problem - txn should abort";
 }
 
-/// The number of a fault.
+/// The number of a fault. Out of line: most calls have none.
+#[cold]
+#[inline(never)]
 pub(crate) fn number(fault: Fault) -> c_int {
     match fault {
         Fault::Exists | Fault::Order => KEYEXIST,

@@ -79,7 +79,9 @@ huon_c::codes! { "MDBX_SUCCESS: Successful";
          reclaiming of GC and old MVCC-snapshots";
 }
 
-/// The number of a fault.
+/// The number of a fault. Out of line: most calls have none.
+#[cold]
+#[inline(never)]
 pub(crate) fn number(fault: Fault) -> c_int {
     match fault {
         Fault::Exists => KEYEXIST,

@@ -1,7 +1,6 @@
 //! Cursors.
 
 use std::ptr;
-use std::sync::Arc;
 
 use libc::{c_int, c_uint};
 
@@ -13,7 +12,9 @@ use huon_c::flags::put::{MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor, with_txn};
 use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
-use huon_c::{Fault, Res, Txn};
+use huon_c::{Fault, Res, guarded};
+
+use crate::codes;
 
 /// # Safety
 /// `cursor` is null, or good for writing.
@@ -26,8 +27,7 @@ pub unsafe extern "C" fn mdb_cursor_open(
     code(|| {
         // SAFETY: the caller's promise.
         unsafe { answer(cursor, ptr::null_mut()) }?;
-        let open = |txn: &Arc<Txn>| objects::add_cursor(Cursor::open(txn, dbi)?);
-        let handle = with_txn(txn as usize, open)?;
+        let handle = with_txn(txn as usize, |txn| objects::open_cursor(txn, dbi))?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDB_cursor) }
     })
@@ -64,15 +64,34 @@ pub unsafe extern "C" fn mdb_cursor_get(
     data: *mut MDB_val,
     op: c_uint,
 ) -> c_int {
-    code(|| {
-        let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
-        if let Some(shown) = objects::step(cursor as usize, op) {
+    guarded(codes::PANIC, || {
+        let Some(op) = Op::of(op).filter(|op| *op <= Op::PrevMultiple) else {
+            return codes::number(Fault::Invalid);
+        };
+        let tell = |shown, value: Option<_>| {
             // SAFETY: the caller's promise.
-            unsafe { show(key, shown.0) };
+            unsafe { show(key, shown) };
+            if let Some(value) = value {
+                // SAFETY: the caller's promise.
+                unsafe { show(data, value) };
+            }
+        };
+        match objects::step(cursor as usize, op, tell) {
+            Some(Ok(())) => 0,
+            Some(Err(fault)) => codes::number(fault),
             // SAFETY: the caller's promise.
-            unsafe { show(data, shown.1) };
-            return Ok(());
+            None => unsafe { get(cursor, key, data, op) },
         }
+    })
+}
+
+/// The same for what is more than a step straight on. Out of line: those have the registers.
+///
+/// # Safety
+/// As [`mdb_cursor_get`].
+#[inline(never)]
+unsafe fn get(cursor: *mut MDB_cursor, key: *mut MDB_val, data: *mut MDB_val, op: Op) -> c_int {
+    code(|| {
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(op, key, data) }?;
         let given = with_cursor(cursor as usize, |cursor| cursor.get(op, wanted, value));

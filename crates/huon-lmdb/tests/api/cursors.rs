@@ -415,3 +415,74 @@ fn after_a_renewal_a_cursor_begins_anew_or_goes_on() {
     assert_eq!(mdb_cursor_renew(txn, c), 0);
     assert_eq!(key(go(c, LAST)), Ok(1009_u32.to_be_bytes().to_vec()));
 }
+
+/// Steps that go on as they came look up less than others.
+#[test]
+fn steps_of_a_writer_find_what_was_done_between_them() {
+    let (env, txn, dbi) = five(0);
+    let c = cursor(txn, dbi);
+    let stepped = || {
+        assert_eq!(go(c, FIRST), pair("k1", "k1"));
+        assert_eq!([go(c, NEXT), go(c, NEXT)], [pair("k2", "k2"), pair("k3", "k3")]);
+    };
+    stepped();
+    assert_eq!(put(txn, dbi, b"k3x", b"new", 0), 0);
+    assert_eq!(go(c, NEXT), pair("k3x", "new"));
+    stepped();
+    assert_eq!(del(txn, dbi, b"k3x", None), 0);
+    assert_eq!(put(txn, dbi, b"k4", b"other", 0), 0);
+    assert_eq!([go(c, NEXT), go(c, NEXT)], [pair("k4", "other"), pair("k5", "k5")]);
+    assert_eq!([go(c, NEXT), go(c, PREV)], [Err(NOTFOUND), pair("k4", "other")]);
+    // What is written into a reserved place after the call.
+    let mut value = MDB_val { mv_size: 4, ..val(b"") };
+    // SAFETY: the values live.
+    assert_eq!(unsafe { mdb_put(txn, dbi, &mut val(b"k4"), &mut value, RESERVE) }, 0);
+    stepped();
+    // SAFETY: the place is the caller's until the next change.
+    unsafe { std::slice::from_raw_parts_mut(value.mv_data.cast::<u8>(), 4) }
+        .copy_from_slice(b"late");
+    assert_eq!(go(c, NEXT), pair("k4", "late"));
+    stepped();
+    let child = env.begin_as(txn, 0).unwrap();
+    assert_eq!(go(c, NEXT), Err(BAD_TXN), "the parent rests");
+    mdb_txn_abort(child);
+    assert_eq!(go(c, NEXT), pair("k4", "late"));
+    mdb_txn_abort(txn);
+}
+
+#[test]
+fn steps_of_a_reader_end_with_its_snapshot() {
+    let (env, txn, dbi) = five(0);
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let reader = env.read();
+    let c = cursor(reader, dbi);
+    assert_eq!([go(c, NEXT), go(c, NEXT), go(c, NEXT)], ["k1", "k2", "k3"].map(|k| pair(k, k)));
+    mdb_txn_reset(reader);
+    assert_eq!(go(c, NEXT), Err(BAD_TXN));
+    assert_eq!(mdb_txn_renew(reader), 0);
+    assert_eq!(mdb_cursor_renew(reader, c), 0);
+    assert_eq!([go(c, NEXT), go(c, NEXT)], [pair("k1", "k1"), pair("k2", "k2")]);
+    assert_eq!([go(c, PREV), go(c, NEXT), go(c, NEXT)], ["k1", "k2", "k3"].map(|k| pair(k, k)));
+    mdb_txn_abort(reader);
+}
+
+/// The names of tables are records of the main one, whose values are looked up.
+#[test]
+fn steps_of_a_writer_show_the_names_of_tables() {
+    let env = Env::new();
+    let (_, _) = (env.dbi("b", 0), env.dbi("d", 0));
+    let txn = env.begin();
+    let main = dbi_open(txn, None, 0).unwrap();
+    for key in ["a", "c", "e"] {
+        assert_eq!(put(txn, main, key.as_bytes(), key.as_bytes(), 0), 0);
+    }
+    let c = cursor(txn, main);
+    for _ in 0..2 {
+        assert_eq!(go(c, FIRST), pair("a", "a"));
+        let bytes: Vec<_> =
+            (0..4).map(|_| go(c, NEXT).unwrap()).map(|(k, v)| (k[0], v.len())).collect();
+        assert_eq!(bytes, [(b'b', 48), (b'c', 1), (b'd', 48), (b'e', 1)]);
+        assert_eq!(go(c, NEXT), Err(NOTFOUND));
+    }
+    mdb_txn_abort(txn);
+}

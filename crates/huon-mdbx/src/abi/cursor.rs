@@ -14,7 +14,7 @@ use libc::{c_int, c_uint, c_void};
 
 use super::data::{check_put, many};
 use super::{MDBX_cursor, MDBX_dbi, MDBX_txn, MDBX_val, bytes_of, code, show, txn_of, verdict};
-use crate::tables;
+use crate::{codes, tables};
 
 /// The table of a cursor that has none.
 const NO_TABLE: MDBX_dbi = MDBX_dbi::MAX;
@@ -49,9 +49,7 @@ fn is_left(cursor: &Cursor) -> bool {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_cursor_create(context: *mut c_void) -> *mut MDBX_cursor {
-    let cursor = Cursor::new();
-    cursor.context.store(context as usize, Ordering::Release);
-    guarded(0, || objects::add_cursor(cursor).unwrap_or(0)) as *mut MDBX_cursor
+    guarded(0, || objects::create_cursor(context as usize).unwrap_or(0)) as *mut MDBX_cursor
 }
 
 /// # Safety
@@ -67,7 +65,7 @@ pub unsafe extern "C" fn mdbx_cursor_open(
         unsafe { answer(cursor, ptr::null_mut()) }?;
         let handle = with_txn(txn as usize, |txn| {
             tables::check_cursor(txn, dbi)?;
-            objects::add_cursor(Cursor::open(txn, dbi)?)
+            objects::open_cursor(txn, dbi)
         })?;
         // SAFETY: as before.
         unsafe { answer(cursor, handle as *mut MDBX_cursor) }
@@ -167,15 +165,34 @@ pub unsafe extern "C" fn mdbx_cursor_get(
     data: *mut MDBX_val,
     op: c_uint,
 ) -> c_int {
-    verdict(|| {
-        let op = Op::of(op).ok_or(Fault::Invalid)?;
-        if let Some(shown) = objects::step(cursor as usize, op) {
+    guarded(codes::PANIC, || {
+        let Some(op) = Op::of(op) else {
+            return codes::number(Fault::Invalid);
+        };
+        let tell = |shown, value: Option<_>| {
             // SAFETY: the caller's promise.
-            unsafe { show(key, shown.0) };
+            unsafe { show(key, shown) };
+            if let Some(value) = value {
+                // SAFETY: the caller's promise.
+                unsafe { show(data, value) };
+            }
+        };
+        match objects::step(cursor as usize, op, tell) {
+            Some(Ok(())) => 0,
+            Some(Err(fault)) => codes::number(fault),
             // SAFETY: the caller's promise.
-            unsafe { show(data, shown.1) };
-            return Ok(false);
+            None => unsafe { get(cursor, key, data, op) },
         }
+    })
+}
+
+/// The same for what is more than a step straight on. Out of line: those have the registers.
+///
+/// # Safety
+/// As [`mdbx_cursor_get`].
+#[inline(never)]
+unsafe fn get(cursor: *mut MDBX_cursor, key: *mut MDBX_val, data: *mut MDBX_val, op: Op) -> c_int {
+    verdict(|| {
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(cursor, op, key, data) }?;
         let given = with(cursor, |cursor| {

@@ -238,6 +238,12 @@ impl Store {
         }
     }
 
+    /// A page that was handed out before in a snapshot that is still pinned.
+    #[inline(always)]
+    pub(crate) fn page_again(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.pages.get(ptr.pgno.0).map(|(page, _)| page)
+    }
+
     /// The page, if it was accessed before: compares its number and its tag, no more.
     #[inline(always)]
     fn page_accessed_before(&self, ptr: Ptr, used: u32) -> Option<&[u8]> {

@@ -23,6 +23,13 @@ pub(crate) trait PageSource {
         self.bytes(ptr).ok()
     }
 
+    /// The bytes of a page that a path leads to, which was checked when the path was led there. A
+    /// snapshot's pages stay as they are, so there they are not checked again.
+    #[inline(always)]
+    fn bytes_again(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.fast_bytes(ptr)
+    }
+
     /// The bytes of a large value.
     fn run(&self, run: &RunRef) -> Result<&[u8]>;
 

@@ -6,7 +6,6 @@
 //! transaction, whose next change may move the pages, it remembers the record all the same.
 
 use crate::error::Result;
-use crate::page::{Cell, PayloadKind};
 use crate::table::codec::Bytes;
 use crate::table::cursor::{Cursor, Entry, MultiCursor, Shape};
 use crate::table::standing::Gap;
@@ -51,8 +50,9 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         Ok(found)
     }
 
-    /// As [`Cursor::glide`] where that is a look at the next slot of a leaf, or in a multimap at a
-    /// value in its cell. `None`, and nothing has moved: it is more.
+    /// As [`Cursor::glide`] where that goes on as the cursor came, and is a look at the next slot
+    /// of a leaf, or in a multimap at a value in its cell. `None`, and nothing has moved: it is
+    /// more.
     #[doc(hidden)]
     #[inline(always)]
     pub fn glide_in_leaf<'t>(
@@ -61,20 +61,18 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         forward: bool,
         stride: Stride,
     ) -> Option<(&'t [u8], &'t [u8])> {
-        let from = Gap::OnPath { behind: forward };
-        if !self.standing.is_on_path(txn) || stride != Stride::All && self.standing.gap != from {
+        if !self.standing.is_on_path(txn, forward) {
             return None;
         }
         if S::MANY {
             let fixed_bytes = self.standing.tree().fixed_bytes as usize;
-            let pair = self.path.pass_in_leaf(&txn.snapshot, fixed_bytes, forward, stride)?;
-            self.standing.glide(forward);
-            return Some(pair);
+            return self.path.pass_in_leaf(&txn.snapshot, fixed_bytes, forward, stride);
         }
-        let is_inline = |cell: &Cell<'_>| cell.kind == PayloadKind::Inline;
-        let cell = self.path.keys.pass_in_leaf(&txn.snapshot, forward, is_inline)?;
-        self.standing.glide(forward);
-        Some((cell.key, cell.payload))
+        let mut passed = None;
+        self.path.keys.pass_in_leaf(&txn.snapshot, forward, 1, |key, value| {
+            passed = Some((key, value));
+        });
+        passed
     }
 
     /// Remembers the record that was passed last, where it does not yet.
@@ -96,6 +94,52 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         match txn {
             AnyTxn::Read(_) => self.standing.glide(behind),
             AnyTxn::Write(_) => self.stand_beyond((key, value.unwrap_or_default()), behind),
+        }
+    }
+}
+
+impl Cursor<Bytes, Bytes> {
+    /// As [`Cursor::glide_in_leaf`], over `most` records at most.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// # use huon::{Bytes, TableDef};
+    /// let table = txn.create_table(&TableDef::<Bytes, Bytes>::new("t"))?;
+    /// (b'a'..=b'z').try_for_each(|n| table.put(&mut txn, &[n], b"").map(drop))?;
+    /// txn.commit()?;
+    /// let (txn, mut cursor) = (env.read()?, table.cursor());
+    /// let mut keys = Vec::new();
+    /// cursor.glide_in_row(&txn, true, 3, |key, _| keys.push(key));
+    /// assert!(keys.is_empty(), "it has not come that way yet");
+    /// cursor.glide(&txn, true)?;
+    /// cursor.glide_in_row(&txn, true, 3, |key, _| keys.push(key));
+    /// assert_eq!(keys, [b"b", b"c", b"d"]);
+    /// cursor.glide_back(2);
+    /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b""[..]))));
+    /// cursor.glide_in_row(&txn, true, 100, |key, _| keys.push(key));
+    /// assert_eq!(keys.last(), Some(&&b"z"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(hidden)]
+    #[inline]
+    pub fn glide_in_row<'t>(
+        &mut self,
+        txn: &'t ReadTxn,
+        forward: bool,
+        most: usize,
+        each: impl FnMut(&'t [u8], &'t [u8]),
+    ) {
+        if self.standing.is_on_path(txn, forward) {
+            self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each);
+        }
+    }
+
+    /// Takes back so many of the last steps in a leaf.
+    #[doc(hidden)]
+    pub fn glide_back(&mut self, count: usize) {
+        if let Gap::OnPath { behind } = self.standing.gap {
+            self.path.keys.step_back_in_leaf(behind, count);
         }
     }
 }

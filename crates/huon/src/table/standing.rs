@@ -105,11 +105,12 @@ impl Standing {
         self.gap = Gap::OnPath { behind };
     }
 
-    /// Whether nothing else than the path leads to the gap, and still does.
+    /// Whether nothing else than the path leads to the gap, on that side of what it passed last,
+    /// and still does: only a read transaction puts a gap there.
     #[inline(always)]
-    pub(super) fn is_on_path(&self, txn: &ReadTxn) -> bool {
-        let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1 == (txn.id(), 0));
-        matches!(self.gap, Gap::OnPath { .. }) && is_placed && txn.is_own()
+    pub(super) fn is_on_path(&self, txn: &ReadTxn, behind: bool) -> bool {
+        let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1.0 == txn.id());
+        self.gap == Gap::OnPath { behind } && is_placed && txn.is_own()
     }
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].

@@ -3,7 +3,7 @@
 use std::ops::Bound;
 
 use crate::error::Result;
-use crate::page::{BytesOrder, KeyOrder, Reason, Tree};
+use crate::page::{BytesOrder, KeyOrder, Reason, SlottedLeaf, Tree};
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::cursor::Ends;
 use crate::tree::path::Path;
@@ -150,7 +150,7 @@ impl PairPath {
         if frame.index >= frame.count {
             return None;
         }
-        let leaf = source.fast_leaf(frame.ptr)?;
+        let leaf = SlottedLeaf::view(source.bytes_again(frame.ptr)?, frame.count).ok()?;
         if stride != Stride::Keys {
             let cell = leaf.cell(frame.index).ok()?;
             let count = KeyValues::count_in_cell(&cell, fixed_bytes)?;

@@ -9,7 +9,8 @@
 use crate::error::{Error, Result};
 use crate::os::Ahead;
 use crate::page::{
-    AnyLeaf, Branch, BranchMut, Cell, KeyOrder, LeafItems, MAX_DEPTH, Ptr, Reason, Tree,
+    AnyLeaf, Branch, BranchMut, Cell, KeyOrder, LeafItems, MAX_DEPTH, PayloadKind, Ptr, Reason,
+    SlottedLeaf, Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
@@ -315,25 +316,37 @@ impl Path {
         Ok(None)
     }
 
-    /// As [`Path::pass`] within a leaf, over a record that `is_wanted`. `None`, and nothing has
-    /// moved: the next one is not, or lies in another leaf, or cannot be read.
+    /// As [`Path::pass`] within a leaf, over `most` records at most that lie in it whole. Stops
+    /// before one that does not, or cannot be read, and at the end of the leaf.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
         &mut self,
         source: &'s S,
         forward: bool,
-        is_wanted: impl FnOnce(&Cell<'s>) -> bool,
-    ) -> Option<Cell<'s>> {
-        let frame = self.frames.get_mut(self.depth.wrapping_sub(1))?;
-        let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
-        if at >= frame.count {
-            return None;
+        most: usize,
+        mut each: impl FnMut(&'s [u8], &'s [u8]),
+    ) {
+        let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) else { return };
+        let Some(page) = source.bytes_again(frame.ptr) else { return };
+        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
+        for _ in 0..most {
+            let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
+            if at >= frame.count {
+                return;
+            }
+            match leaf.cell(at) {
+                Ok(cell) if cell.kind == PayloadKind::Inline => each(cell.key, cell.payload),
+                _ => return,
+            }
+            frame.index = if forward { at + 1 } else { at };
+            self.ahead.ask_on();
         }
-        let leaf = source.leaf_again(frame.ptr, frame.count).ok()?;
-        let cell = leaf.cell(at).ok().filter(is_wanted)?;
-        frame.index = if forward { at + 1 } else { at };
-        self.ahead.ask_on();
-        Some(cell)
+    }
+
+    /// Takes back so many of the last steps in a leaf, which were made in that direction.
+    pub(crate) fn step_back_in_leaf(&mut self, forward: bool, count: usize) {
+        let frame = self.last_mut();
+        frame.index = if forward { frame.index - count } else { frame.index + count };
     }
 
     /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom

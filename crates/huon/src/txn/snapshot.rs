@@ -27,6 +27,11 @@ impl PageSource for Snapshot {
     }
 
     #[inline(always)]
+    fn bytes_again(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.core.store.page_again(ptr)
+    }
+
+    #[inline(always)]
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
         self.core.store.run(run, self.used)
     }
