@@ -358,6 +358,10 @@ impl Storage for RealFile {
         page
     }
 
+    fn flushes_folios(&self) -> bool {
+        true
+    }
+
     fn sync(&self) -> Result<()> {
         if self.path.is_none() {
             return Ok(());

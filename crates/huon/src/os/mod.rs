@@ -113,6 +113,11 @@ pub(crate) trait Storage: Send + Sync {
     fn view(&self, _offset: u64, _bytes: usize) -> Option<ViewPage> {
         None
     }
+    /// Whether a flush of a page that was stored into through a view writes more than that page:
+    /// kernels keep files in folios of many pages, and write them whole.
+    fn flushes_folios(&self) -> bool {
+        false
+    }
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
     /// Starts the write-out of dirty pages, and does not wait. A hint: it promises nothing, and

@@ -199,13 +199,15 @@ impl Core {
 
     /// Where the next write transaction edits its pages, of a file of which `used` are in use.
     ///
-    /// In the file if the commit will be lazy, and if since the last flush enough was written to
-    /// have changed most of it. The first store into a page makes the next flush write the whole
-    /// folio that the kernel keeps it in, where a write call makes it write that page.
+    /// In the file if the commit will be lazy, and if the next flush writes no more for it: since
+    /// the last one enough was written to have changed most of the file, or only what was stored
+    /// into is written. The first store into a page makes a flush write the whole folio that the
+    /// kernel keeps it in, where a write call makes it write that page.
     pub(crate) fn place_to_edit(&self, used: u32) -> EditPlace {
-        let enough = WRITTEN_OVER.saturating_mul(self.store.offset(used));
+        let over = WRITTEN_OVER.saturating_mul(self.store.offset(used));
+        let is_dirty = || self.store.board.written_since_durable() >= over;
         let is_lazy = self.edits_in_place.load(Ordering::Relaxed);
-        if is_lazy && self.store.board.written_since_durable() >= enough {
+        if is_lazy && (!self.store.storage.flushes_folios() || is_dirty()) {
             EditPlace::File
         } else {
             EditPlace::Memory
