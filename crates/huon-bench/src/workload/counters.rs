@@ -1,6 +1,6 @@
 //! Counters: something is added to numbers in random order, a thousand times a transaction, and
-//! nobody asks what they are meanwhile. Where there is no merge operator, each is read and put; where
-//! a batch does not see itself, the program adds up first what it has for one number.
+//! nobody asks what they are meanwhile. Where there is no merge operator, each is read and put;
+//! where a batch does not see itself, the program adds up first what it has for one number.
 
 use std::collections::HashMap;
 

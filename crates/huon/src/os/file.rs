@@ -317,11 +317,8 @@ impl Storage for RealFile {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<usize> {
         let mut done = 0;
         while done < buffer.len() {
-            match files::read_at(
-                &self.file,
-                &mut buffer[done..],
-                offset.saturating_add(done as u64),
-            ) {
+            let at = offset.saturating_add(done as u64);
+            match files::read_at(&self.file, &mut buffer[done..], at) {
                 Ok(0) => break,
                 Ok(bytes) => done += bytes,
                 Err(e) if e.kind() == io::ErrorKind::Interrupted => {}
