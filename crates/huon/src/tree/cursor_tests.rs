@@ -1,56 +1,25 @@
 //! Pages that a span asks for before it gets there, and those that a path looks at on its way.
 
-use std::cell::{Cell, RefCell};
 use std::ops::Bound;
 
-use crate::error::Result;
-use crate::os::Ahead;
-use crate::page::{Ptr, RunRef, SlottedLeaf, Tree};
+use crate::page::{Ptr, SlottedLeaf, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
+use crate::tree::watched::Watched;
 use crate::txn::snapshot::Snapshot;
 use crate::{Bytes, Env, ReadAhead, Table, TableDef, U64};
 
-/// A snapshot that remembers which leaves were asked for.
-struct Asked<'t> {
-    source: &'t Snapshot,
-    leaves: RefCell<Vec<Ptr>>,
-}
-
-impl PageSource for Asked<'_> {
-    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        self.source.bytes(ptr)
-    }
-
-    fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.source.run(run)
-    }
-
-    fn pages_max(&self) -> u32 {
-        self.source.pages_max()
-    }
-
-    fn bytes_max(&self) -> u64 {
-        self.source.bytes_max()
-    }
-
-    fn ahead(&self, ptr: Ptr) -> Ahead {
-        self.leaves.borrow_mut().push(ptr);
-        Ahead::NONE
-    }
-}
-
 /// The leaves of a whole walk, each with whether it was asked for before it was entered.
 fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
-    let asked = Asked { source, leaves: RefCell::default() };
+    let watched = Watched::new(source);
     let open = Bound::Unbounded;
-    let mut span = LeafSpan::new(TreeView::unordered(&asked, tree), open, open).unwrap();
+    let mut span = LeafSpan::new(TreeView::unordered(&watched, tree), open, open).unwrap();
     let mut entered = Vec::new();
     loop {
-        let before = asked.leaves.borrow().clone();
+        let before = watched.ahead.borrow().clone();
         let leaf = if forward {
             span.next::<SlottedLeaf<'_>>().unwrap()
         } else {
@@ -185,46 +154,17 @@ fn nothing_is_prefetched_where_no_thread_waits_or_the_kernel_reads_ahead() {
     assert_eq!((info.io.requests, info.reads_ahead), (0, true));
 }
 
-/// A snapshot that counts how often the header of a leaf is looked at.
-struct Admitted<'t> {
-    source: &'t Snapshot,
-    leaves: Cell<u32>,
-}
-
-impl PageSource for Admitted<'_> {
-    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        self.source.bytes(ptr)
-    }
-
-    fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.source.run(run)
-    }
-
-    fn pages_max(&self) -> u32 {
-        self.source.pages_max()
-    }
-
-    fn bytes_max(&self) -> u64 {
-        self.source.bytes_max()
-    }
-
-    fn leaf(&self, ptr: Ptr) -> Result<SlottedLeaf<'_>> {
-        self.leaves.set(self.leaves.get() + 1);
-        self.source.leaf(ptr)
-    }
-}
-
 #[test]
 fn a_step_within_a_leaf_does_not_look_at_its_header() {
     let (env, _, tree) = env_and_tree(Env::options().page_bytes(256));
     let txn = env.read().unwrap();
     for forward in [true, false] {
-        let source = Admitted { source: &txn.snapshot, leaves: Cell::new(0) };
+        let source = Watched::new(&txn.snapshot);
         let view = TreeView::unordered(&source, &tree);
         let mut path = Path::new();
         if forward { path.first(view) } else { path.end(view) }.unwrap();
         let passed = std::iter::from_fn(|| path.pass(view, forward).unwrap());
         assert_eq!(passed.count(), 1000);
-        assert_eq!(source.leaves.get(), tree.leaf_pages);
+        assert_eq!(source.headers.get(), tree.leaf_pages);
     }
 }

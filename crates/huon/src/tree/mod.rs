@@ -29,4 +29,6 @@ pub(crate) mod shrink;
 pub(crate) mod values;
 pub(crate) mod view;
 pub(crate) mod walk;
+#[cfg(test)]
+mod watched;
 mod window;

@@ -1,41 +1,13 @@
 //! Records that are found without a path, and the pages that this costs.
 
-use std::cell::Cell;
 use std::collections::BTreeMap;
 
-use crate::error::Result;
-use crate::page::{BytesOrder, KeyOrder, ReversedOrder, RunRef};
+use crate::page::{BytesOrder, KeyOrder, ReversedOrder};
 use crate::sim::SimDisk;
-use crate::store::source::PageSource;
 use crate::tree::nearest::Nearest;
 use crate::tree::view::TreeView;
-use crate::txn::snapshot::Snapshot;
+use crate::tree::watched::Watched;
 use crate::{Bytes, Env, Order, TableDef};
-
-/// A snapshot that counts the pages which are read.
-struct Counted<'t> {
-    source: &'t Snapshot,
-    pages: Cell<u32>,
-}
-
-impl PageSource for Counted<'_> {
-    fn bytes(&self, ptr: crate::page::Ptr) -> Result<&[u8]> {
-        self.pages.set(self.pages.get() + 1);
-        self.source.bytes(ptr)
-    }
-
-    fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.source.run(run)
-    }
-
-    fn pages_max(&self) -> u32 {
-        self.source.pages_max()
-    }
-
-    fn bytes_max(&self) -> u64 {
-        self.source.bytes_max()
-    }
-}
 
 /// Keys that begin and end alike, and keys next to each of them.
 fn keys(count: u32) -> (Vec<Vec<u8>>, Vec<Vec<u8>>) {
@@ -71,7 +43,7 @@ fn all_places<O: KeyOrder>(
     let txn = env.read().unwrap();
     let tree = txn.tree(txn.core().names.number(t.id).unwrap()).unwrap().unwrap();
     assert!(count < 1000 || tree.depth > 3, "branches over branches over branches");
-    let source = Counted { source: &txn.snapshot, pages: Cell::new(0) };
+    let source = Watched::new(&txn.snapshot);
     let view = TreeView::new(&source, &tree, order);
     let model: BTreeMap<Vec<u8>, &Vec<u8>> = stored.iter().map(|key| (sorted(key), key)).collect();
     let (levels, mut elsewhere) = (u32::from(tree.depth), 0);
