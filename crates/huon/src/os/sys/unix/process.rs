@@ -1,8 +1,24 @@
 //! Other processes, as the kernel numbers them.
 
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+
+use super::fork;
+
 /// The space in which this process's id counts, as a number: containers have their own. 0 where the
-/// system does not tell.
+/// system does not tell. Asked of the kernel once: a process stays in its space, though a forked
+/// child may be in another.
 pub(crate) fn pid_space() -> u64 {
+    static KNOWN_IN: AtomicU32 = AtomicU32::new(0);
+    static KNOWN: AtomicU64 = AtomicU64::new(0);
+    let generation = fork::generation();
+    if KNOWN_IN.load(Ordering::Acquire) != generation {
+        KNOWN.store(ask_pid_space(), Ordering::Relaxed);
+        KNOWN_IN.store(generation, Ordering::Release);
+    }
+    KNOWN.load(Ordering::Relaxed)
+}
+
+fn ask_pid_space() -> u64 {
     use std::os::unix::fs::MetadataExt;
     // Models and interpreted code see no such file.
     if cfg!(any(loom, shuttle, miri)) {
