@@ -368,6 +368,10 @@ impl Storage for RealFile {
         Ok(())
     }
 
+    fn flushes_at_once(&self) -> bool {
+        self.path.is_none()
+    }
+
     fn start_writing(&self) {
         if self.path.is_some() {
             files::start_writing(&self.file);

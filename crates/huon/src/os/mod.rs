@@ -120,6 +120,10 @@ pub(crate) trait Storage: Send + Sync {
     }
     /// Flushes contents and length (`fdatasync`). A failure is final: see `Error::Poisoned`.
     fn sync(&self) -> Result<()>;
+    /// Whether a flush takes no time, so that none is worth waiting for to share it.
+    fn flushes_at_once(&self) -> bool {
+        false
+    }
     /// Starts the write-out of dirty pages, and does not wait. A hint: it promises nothing, and
     /// [`Storage::sync`] reports its failures.
     fn start_writing(&self) {}

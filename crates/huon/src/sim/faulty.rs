@@ -324,6 +324,10 @@ impl Storage for Faulty {
         self.inner.sync()
     }
 
+    fn flushes_at_once(&self) -> bool {
+        self.inner.flushes_at_once()
+    }
+
     fn grow(&self, bytes: u64) -> Result<()> {
         self.plan.pass(FaultCall::Grow, String::new)?;
         self.inner.grow(bytes)

@@ -95,10 +95,14 @@ impl Core {
 
     /// Group commit: waits for the committers that the last flush released to commit again, so that
     /// they share the next one: until as many have committed, or no more come. A flusher that
-    /// served one commit last time waits for none. Starts the write-out of pages meanwhile, so that
-    /// the other committers, which need the processors, do not have to.
+    /// served one commit last time waits for none, nor does one of a file in memory. Starts the
+    /// write-out of pages meanwhile, so that the other committers, which need the processors, do
+    /// not have to.
     fn delay_flush(&self) {
         let board = &self.store.board;
+        if self.store.storage.flushes_at_once() {
+            return;
+        }
         let served = board.served_by_last_flush().min(DELAY_COMMITS_MAX);
         let enough = board.durable().txnid().saturating_add(served);
         let mut seen = board.sealed();

@@ -126,6 +126,11 @@ impl Storage for SimFile {
         Ok(())
     }
 
+    fn flushes_at_once(&self) -> bool {
+        // Schedules are to have the waits in them.
+        !cfg!(shuttle)
+    }
+
     fn grow(&self, bytes: u64) -> Result<()> {
         let mut state = self.change()?;
         let from = state.file_bytes;
