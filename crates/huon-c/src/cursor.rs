@@ -1,9 +1,10 @@
 //! Cursors as C holds them: what they belong to, and looks at where they stand.
 
+use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 
-use huon::{BiasedGuard, BiasedLock, Stride, ThisThread, fork_generation};
+use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation, is_generation, is_inherited};
 
 use crate::data::{self, Shown};
 use crate::dbi::{FREE, MAIN};
@@ -12,19 +13,23 @@ use crate::flags::dbi::DUPSORT;
 use crate::in_txn;
 use crate::inside::{Access, Stamp, View, Writer};
 use crate::place::{Item, Place, Stand};
-use crate::row::Row;
-use crate::steps::{self, Given, Op};
+use crate::row::{Progress, Row, width_after};
+use crate::steps::{self, Given, Op, Stride};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now, me};
 use crate::txn::Txn;
 
 /// A cursor. It is used by one thread at a time, like its transaction.
 pub struct Cursor {
-    /// Its own handle, once it has one.
+    /// Its own handle, while it has one.
     handle: AtomicUsize,
     /// A pointer of the program's.
     pub context: AtomicUsize,
     inside: BiasedLock<Inside>,
+    /// Another number after each use but for steps in a [row](Row).
+    uses: AtomicU64,
+    /// [`Progress`] in that.
+    progress: AtomicU64,
     /// The fork generation of the process that made it.
     generation: AtomicU32,
 }
@@ -33,23 +38,26 @@ struct Inside {
     /// `None`: to no transaction yet.
     bound: Option<Bound>,
     seen: Seen,
-    row: Row,
+    /// How many records the row has that its place has passed.
+    passed: usize,
+    /// How long that row was to be, if it was used up.
+    width: usize,
     /// The values that were given at once last.
     batch: Vec<u8>,
 }
 
 impl Inside {
     fn new(bound: Option<Bound>) -> Inside {
-        Inside { bound, seen: Seen::default(), row: Row::default(), batch: Vec::new() }
+        Inside { bound, seen: Seen::NOTHING, passed: 0, width: 0, batch: Vec::new() }
     }
 }
 
 /// What a cursor found when it was moved last. While nothing else is done with it, and all of this
 /// is as it was, a step that goes on the same way has nothing to look for.
-#[derive(Clone, Copy, Default)]
-struct Seen {
+#[derive(Clone, Copy)]
+pub(crate) struct Seen {
     /// See [`Place::straight`].
-    straight: u32,
+    straight: u16,
     /// The fork generation of the process.
     generation: u32,
     thread: usize,
@@ -57,6 +65,9 @@ struct Seen {
 }
 
 impl Seen {
+    pub(crate) const NOTHING: Seen =
+        Seen { straight: 0, generation: 0, thread: 0, stamp: Stamp { txn: 0, dbis: 0 } };
+
     fn of(txn: &Txn, place: &Place, access: &Access<'_>) -> Seen {
         let (straight, generation) = (place.straight(), fork_generation());
         Seen { straight, generation, thread: me(), stamp: access.stamp(txn) }
@@ -65,15 +76,23 @@ impl Seen {
     /// Whether a step of this thread may be straight on, if the transaction is as it was.
     #[inline(always)]
     fn allows(&self, op: Op, me: ThisThread, txn: &Txn) -> bool {
-        self.straight & op.bit() != 0
+        u32::from(self.straight) & op.bit() != 0
             && self.thread == me.number()
             && self.generation == fork_generation()
             && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
     }
+
+    /// Whether a read transaction shows the same still, to the thread that has seen it.
+    #[inline(always)]
+    pub(crate) fn holds_in(&self, txn: &Txn) -> bool {
+        self.stamp.txn == txn.stamp()
+            && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
+            && is_generation(self.generation)
+    }
 }
 
 /// What a step shows: a key, and a value unless the caller's own stays as it is.
-type Step = (Shown, Option<Shown>);
+pub type Step = (Shown, Option<Shown>);
 
 /// What a cursor belongs to, and where it stands in it.
 #[derive(Clone)]
@@ -94,7 +113,9 @@ impl Cursor {
     pub(crate) fn with(bound: Option<Bound>) -> Cursor {
         let inside = BiasedLock::new(Inside::new(bound));
         let generation = AtomicU32::new(fork_generation());
-        Cursor { handle: AtomicUsize::new(0), context: AtomicUsize::new(0), inside, generation }
+        let (handle, context) = (AtomicUsize::new(0), AtomicUsize::new(0));
+        let (uses, progress) = (AtomicU64::new(0), AtomicU64::new(0));
+        Cursor { handle, context, inside, uses, progress, generation }
     }
 
     /// Belongs to nothing, so as to [become](Cursor::becomes) another one; whether it may.
@@ -103,13 +124,15 @@ impl Cursor {
             return false;
         }
         let Ok(mut inside) = self.inside() else { return false };
+        self.set_handle(0);
         (inside.bound, inside.batch) = (None, Vec::new());
         true
     }
 
     /// Is another one under a handle, of what `fresh` has; whether that can be.
     pub(crate) fn becomes(&self, fresh: &mut Option<Option<Bound>>, handle: usize) -> bool {
-        let Ok(mut inside) = self.inside() else { return false };
+        // No thread has used it since it rests.
+        let Ok(mut inside) = lock_now(&self.inside) else { return false };
         let Some(bound) = fresh.take() else { return false };
         inside.bound = bound;
         self.context.store(0, Ordering::Release);
@@ -120,10 +143,11 @@ impl Cursor {
 
     /// Whether the parent of this process made it, a thread of which may have been at it.
     pub(crate) fn is_inherited(&self) -> bool {
-        huon::is_inherited(self.generation.load(Ordering::Relaxed))
+        is_inherited(self.generation.load(Ordering::Relaxed))
     }
 
     /// Its handle, or 0.
+    #[inline(always)]
     pub fn handle(&self) -> usize {
         self.handle.load(Ordering::Relaxed)
     }
@@ -131,6 +155,12 @@ impl Cursor {
     /// Tells it its handle.
     pub(crate) fn set_handle(&self, handle: usize) {
         self.handle.store(handle, Ordering::Relaxed);
+    }
+
+    /// It was closed, maybe while another thread uses it: no row of it holds good any more.
+    pub(crate) fn lose_handle(&self) {
+        self.set_handle(0);
+        self.uses.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Has its transaction tell it what is deleted.
@@ -240,12 +270,44 @@ impl Cursor {
     }
 
     fn inside(&self) -> Res<BiasedGuard<'_, Inside>> {
-        lock_now(&self.inside).map(used)
+        lock_now(&self.inside).map(|inside| self.used(inside))
+    }
+
+    /// Its inside, of which nothing that was seen holds good: the place is where the record that
+    /// was shown last has led to.
+    #[inline]
+    fn used<'i>(&self, mut inside: BiasedGuard<'i, Inside>) -> BiasedGuard<'i, Inside> {
+        self.uses.store(self.uses() + 1, Ordering::Release);
+        let (progress, passed) = (self.progress(), std::mem::take(&mut inside.passed));
+        inside.seen.straight = 0;
+        if progress.count() < passed {
+            inside.width = 0;
+            if let Some(bound) = &mut inside.bound {
+                bound.place.go_in_leaf(progress.place());
+            }
+        }
+        inside
+    }
+
+    /// How often it was used but for steps in a row.
+    #[inline(always)]
+    pub(crate) fn uses(&self) -> u64 {
+        self.uses.load(Ordering::Acquire)
+    }
+
+    #[inline(always)]
+    pub(crate) fn progress(&self) -> Progress {
+        Progress::from_bits(self.progress.load(Ordering::Relaxed))
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_progress(&self, progress: Progress) {
+        self.progress.store(progress.to_bits(), Ordering::Relaxed);
     }
 
     /// Does something with its place, for a transaction that tells it of a change.
     pub(crate) fn with_place<R>(&self, work: impl FnOnce(&mut Place) -> R) -> Res<R> {
-        let mut inside = lock(&self.inside).map(used)?;
+        let mut inside = self.used(lock(&self.inside)?);
         Ok(work(&mut inside.bound.as_mut().ok_or(Fault::Invalid)?.place))
     }
 
@@ -258,36 +320,50 @@ impl Cursor {
     }
 
     pub(crate) fn bound_now(&self) -> Res<Bound> {
-        lock(&self.inside).map(used)?.bound.clone().ok_or(Fault::Invalid)
+        self.used(lock(&self.inside)?).bound.clone().ok_or(Fault::Invalid)
     }
 
     pub(crate) fn put_bound(&self, bound: Bound) -> Res<()> {
-        lock(&self.inside).map(used)?.bound = Some(bound);
+        self.used(lock(&self.inside)?).bound = Some(bound);
         Ok(())
     }
 
-    /// Shows what it comes to by a step that goes on as it came, in a transaction that has not
-    /// changed since; `None`, and nothing has moved: it is not as simple.
-    #[inline(always)]
+    /// A step that goes on as it came, in a transaction that has not changed since; `None`, and
+    /// nothing has moved: it is not as simple. In a read transaction it makes a row.
     pub(crate) fn step(
-        &self,
+        self: &Arc<Cursor>,
         me: ThisThread,
         op: Op,
-        show: impl FnOnce(Shown, Option<Shown>),
-    ) -> Option<Res<()>> {
+        row: &RefCell<Row>,
+    ) -> Option<Res<Step>> {
         let mut inside = self.inside.try_lock_as(me)?;
-        let Inside { bound, seen, row, .. } = &mut *inside;
-        let bound = bound.as_mut().filter(|bound| seen.allows(op, me, &bound.txn))?;
-        let Some((key, value)) = row.next() else {
-            let step = bound.step(me, seen.stamp, row, op)?;
-            return Some(step.map(|(key, value)| show(key, value)));
-        };
-        if bound.txn.stamp() != seen.stamp.txn {
+        let Inside { bound, seen, passed, width, .. } = &mut *inside;
+        let Bound { txn, place, .. } =
+            bound.as_mut().filter(|bound| seen.allows(op, me, &bound.txn))?;
+        if self.progress().count() < *passed {
             return None;
         }
-        row.pass();
-        show(key, Some(value));
-        Some(Ok(()))
+        let (forward, stride) = op.direction()?;
+        let mut access = txn.again(me, seen.stamp)?;
+        let next_width = width_after(*width);
+        let mut pass = |access: &Access<'_>, place: &mut Place| {
+            let Access::Read(reader) = access else { return Some(false) };
+            let mut row = row.try_borrow_mut().ok()?;
+            let (count, began) = row.fill(place, reader.txn.as_deref()?, forward, next_width)?;
+            *passed = count;
+            self.set_progress(Progress::new(0, began));
+            row.belong(self, txn, *seen);
+            Some(*passed > 0)
+        };
+        if pass(&access, place)? {
+            *width = next_width;
+            return row.try_borrow().ok()?.leap(self.handle(), op);
+        }
+        let found = straight_on(&mut access, place, forward, stride).transpose();
+        if matches!(found, Some(Ok(_))) {
+            pass(&access, place);
+        }
+        found
     }
 
     /// Moves it, and shows the record that it stands on then.
@@ -425,28 +501,6 @@ impl Inside {
 }
 
 impl Bound {
-    /// As [`Cursor::step`], where no record is ready to be shown.
-    #[inline(never)]
-    fn step(&mut self, me: ThisThread, seen: Stamp, row: &mut Row, op: Op) -> Option<Res<Step>> {
-        let (forward, stride) = op.direction()?;
-        let Bound { txn, place, .. } = self;
-        let mut access = txn.again(me, seen)?;
-        let Access::Read(reader) = &access else {
-            return straight_on(&mut access, place, forward, stride).transpose();
-        };
-        let engine = reader.txn.as_deref()?;
-        let (key, value) = if place.is_multi() {
-            let (key, value) = place.step_in_leaf(engine, forward, stride)?;
-            (Shown::of(key), Shown::of(value))
-        } else {
-            row.fill(place, engine, forward);
-            let next = row.next()?;
-            row.pass();
-            next
-        };
-        Some(Ok((key, Some(value))))
-    }
-
     /// To a table that the transaction may use, nowhere yet.
     pub(crate) fn new(txn: &Arc<Txn>, dbi: u32) -> Res<Bound> {
         if txn.is_write() && txn.env.dbis().get(dbi, txn).is_ok_and(|known| known.is_told) {
@@ -461,17 +515,6 @@ impl Bound {
         drop(access);
         Ok(Bound { txn: txn.clone(), dbi, opening, place })
     }
-}
-
-/// The inside of a cursor, of which nothing that it has seen holds good.
-#[inline]
-fn used(mut inside: BiasedGuard<'_, Inside>) -> BiasedGuard<'_, Inside> {
-    let Inside { bound, seen, row, .. } = &mut *inside;
-    seen.straight = 0;
-    if let Some(bound) = bound {
-        row.leave(&mut bound.place);
-    }
-    inside
 }
 
 /// As [`Place::straight_on`], in a transaction and a table that may be used.

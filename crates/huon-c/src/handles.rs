@@ -231,11 +231,10 @@ impl<T> Recent<T> {
     }
 
     /// The same for the object that was used last; `None` if the handle is another one's.
-    #[inline(always)]
     pub(crate) fn with_same<R>(
         &self,
         handle: usize,
-        work: impl FnOnce(&T, ThisThread) -> Option<R>,
+        work: impl FnOnce(&Arc<T>, ThisThread) -> Option<R>,
     ) -> Option<R> {
         let recent = self.0.try_borrow_mut().ok()?;
         let used = recent.as_ref().filter(|used| used.handle == handle && used.is_open())?;

@@ -1,14 +1,16 @@
 //! Transactions and cursors by their handles, for all interfaces in a library.
 
+use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::cursor::{Bound, Cursor};
+use crate::cursor::{Bound, Cursor, Step};
 use crate::data::Shown;
 use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::handles::{Handles, Recent, Spare};
+use crate::row::Row;
 use crate::steps::Op;
 use crate::txn::{Begin, Txn};
 
@@ -17,8 +19,30 @@ static CURSORS: Handles<Cursor> = Handles::new(3);
 
 thread_local! {
     static RECENT_TXN: Recent<Txn> = const { Recent::new() };
-    static RECENT_CURSOR: Recent<Cursor> = const { Recent::new() };
-    static SPARE_CURSOR: Spare<Cursor> = const { Spare::new() };
+    static CURSOR: AtHand = const { AtHand::new() };
+}
+
+/// What a thread has at hand of cursors.
+struct AtHand {
+    /// First: steps find it at the address of all.
+    row: RefCell<Row>,
+    recent: Recent<Cursor>,
+    spare: Spare<Cursor>,
+}
+
+impl AtHand {
+    const fn new() -> AtHand {
+        AtHand { row: Row::new(), recent: Recent::new(), spare: Spare::new() }
+    }
+
+    /// Lets go of a cursor, and keeps it for the next one if it can.
+    fn close(&self, handle: usize) -> bool {
+        self.recent.forget(handle);
+        if let Ok(mut row) = self.row.try_borrow_mut() {
+            row.forget(handle);
+        }
+        self.spare.keep(&CURSORS, handle, Cursor::rest)
+    }
 }
 
 /// What is wrong with a handle that nothing is found by.
@@ -47,17 +71,35 @@ pub fn with_txn<R>(handle: usize, work: impl FnOnce(&Arc<Txn>) -> Res<R>) -> Res
 /// As [`cursor`], for what programs do often.
 #[inline]
 pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) -> Res<R> {
-    RECENT_CURSOR
-        .with(|recent| recent.with(&CURSORS, handle, work))
+    CURSOR
+        .with(|own| own.recent.with(&CURSORS, handle, work))
         .unwrap_or_else(|| Err(missing(handle)))
 }
 
-/// Shows what a cursor comes to by a step, where the thread has used it last, and it goes on as it
-/// came, as it mostly does; else `None`, and nothing has moved.
+/// Shows the next record of the row that the thread steps along with a cursor, if the operation of
+/// that number leads to it; else nothing has happened.
 #[inline(always)]
-pub fn step(handle: usize, op: Op, show: impl FnOnce(Shown, Option<Shown>)) -> Option<Res<()>> {
-    let step = |cursor: &Cursor, me| cursor.step(me, op, show);
-    RECENT_CURSOR.try_with(|recent| recent.with_same(handle, step)).ok()?
+pub fn step_in_row(handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> bool {
+    let show_next = |own: &AtHand| match own.row.try_borrow_mut() {
+        Ok(row) => row.step(handle, op, show),
+        Err(_) => false,
+    };
+    CURSOR.try_with(show_next) == Ok(true)
+}
+
+/// What a cursor comes to by another step, where the thread has used it last, and it goes on as it
+/// came; else `None`, and nothing has moved.
+pub fn step(handle: usize, op: Op) -> Option<Res<Step>> {
+    if op != Op::GetCurrent {
+        op.direction()?;
+    }
+    let step = |own: &AtHand| {
+        if let Some(shown) = own.row.try_borrow().ok()?.leap(handle, op) {
+            return Some(shown);
+        }
+        own.recent.with_same(handle, |cursor, me| cursor.step(me, op, &own.row))
+    };
+    CURSOR.try_with(step).ok()?
 }
 
 /// Begins a transaction, in the one of another handle unless that is 0; its handle.
@@ -92,7 +134,7 @@ pub fn end(handle: usize, commit: bool) -> Res<()> {
     }
     ended.txns.into_iter().for_each(|txn| drop(TXNS.remove(txn)));
     if !ending.env.keeps_cursors() {
-        ended.cursors.into_iter().for_each(|cursor| drop(CURSORS.remove(cursor)));
+        ended.cursors.into_iter().for_each(|cursor| drop(remove_cursor(cursor)));
     }
     ended.result
 }
@@ -119,7 +161,7 @@ fn add_cursor(bound: Option<Bound>) -> Res<usize> {
     let is_told = bound.as_ref().is_some_and(|own| own.txn.is_write());
     let mut fresh = Some(bound);
     let renew = |spare: &Arc<Cursor>, handle| spare.becomes(&mut fresh, handle);
-    if !is_told && let Ok(Some(handle)) = SPARE_CURSOR.try_with(|spare| spare.open(renew)) {
+    if !is_told && let Ok(Some(handle)) = CURSOR.try_with(|own| own.spare.open(renew)) {
         return Ok(handle);
     }
     let cursor = Arc::new(Cursor::with(fresh.ok_or(Fault::Invalid)?));
@@ -144,14 +186,19 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
 
 /// Closes a cursor.
 pub fn close_cursor(handle: usize) -> Res<()> {
-    let _ = RECENT_CURSOR.try_with(|recent| recent.forget(handle));
-    let keep = |spare: &Spare<Cursor>| spare.keep(&CURSORS, handle, Cursor::rest);
-    if SPARE_CURSOR.try_with(keep) == Ok(true) {
+    if CURSOR.try_with(|own| own.close(handle)) == Ok(true) {
         return Ok(());
     }
-    let cursor = CURSORS.remove(handle).ok_or_else(|| missing(handle))?;
+    let cursor = remove_cursor(handle).ok_or_else(|| missing(handle))?;
     if cursor.is_inherited() {
         std::mem::forget(cursor);
     }
     Ok(())
+}
+
+/// Takes a cursor's handle away.
+fn remove_cursor(handle: usize) -> Option<Arc<Cursor>> {
+    let cursor = CURSORS.remove(handle)?;
+    cursor.lose_handle();
+    Some(cursor)
 }

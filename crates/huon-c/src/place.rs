@@ -20,10 +20,10 @@
 //!     ends at what lies on its side of the record that went, so a walk that puts it again ends.
 //!     It is a mark as in C2: behind the first thing that is asked the cursor stands nowhere.
 
-use huon::{Bytes, MultiCursor, ReadTxn, Stride, Txn};
+use huon::{Bytes, InLeaf, MultiCursor, Passed, ReadTxn, Txn};
 
 use crate::fault::{Fault, Res};
-use crate::steps::{BACK, FORWARD};
+use crate::steps::{BACK, FORWARD, Stride};
 use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
@@ -262,32 +262,38 @@ impl Place {
 
     /// The steps that go straight on, each by its bit. None: there is more to be thought of.
     #[inline]
-    pub(crate) fn straight(&self) -> u32 {
+    pub(crate) fn straight(&self) -> u16 {
         match self.stand {
             _ if self.at_end || self.is_given => 0,
-            Stand::Before => FORWARD,
-            Stand::Behind => BACK,
+            Stand::Before => FORWARD.all,
+            Stand::Behind => BACK.all,
             _ => 0,
         }
     }
 
-    /// As [`Place::straight_on`] in a read transaction, for a step that goes
-    /// [straight on](Place::straight), and is a look at a page.
-    pub(crate) fn step_in_leaf<'t>(
+    /// Passes the next records in a leaf that way, `most` of them at most, where a step goes
+    /// [straight on](Place::straight) in a read transaction; where that began.
+    #[inline(always)]
+    pub(crate) fn pass_in_leaf<'t>(
         &mut self,
         txn: &'t ReadTxn,
         forward: bool,
-        stride: Stride,
-    ) -> Option<(&'t [u8], &'t [u8])> {
+        most: usize,
+        each: impl FnMut(&'t [u8], &'t [u8], Passed),
+    ) -> Option<InLeaf> {
         match self.scan.as_deref_mut()? {
-            Gap::Plain(scan) => scan.glide_in_leaf(txn, forward, stride),
-            Gap::Multi(scan) => scan.glide_in_leaf(txn, forward, stride),
+            Gap::Plain(scan) => scan.glide_in_row(txn, forward, most, each),
+            Gap::Multi(scan) => scan.glide_in_row(txn, forward, most, each),
         }
     }
 
-    /// The gap in a table of one value for each key, once the cursor was asked for something.
-    pub(crate) fn plain(&mut self) -> Option<&mut huon::Cursor<Bytes, Bytes>> {
-        if let Gap::Plain(scan) = self.scan.as_deref_mut()? { Some(scan) } else { None }
+    /// Goes to another place in its leaf.
+    pub(crate) fn go_in_leaf(&mut self, place: InLeaf) {
+        match self.scan.as_deref_mut() {
+            Some(Gap::Plain(scan)) => scan.go_in_leaf(place),
+            Some(Gap::Multi(scan)) => scan.go_in_leaf(place),
+            None => {}
+        }
     }
 
     /// As [`Place::beside`], to another key.

@@ -1,7 +1,5 @@
 //! Steps of a cursor: what it may be asked for, and how it finds that.
 
-use huon::Stride;
-
 use crate::data::Shown;
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::{DUPFIXED, DUPSORT};
@@ -75,9 +73,40 @@ ops! {
     SetUpperbound = 20,
 }
 
-/// Steps forward, and steps back, each by its [`Op::bit`].
-pub(crate) const FORWARD: u32 = Op::Next.bit() | Op::NextDup.bit() | Op::NextNodup.bit();
-pub(crate) const BACK: u32 = Op::Prev.bit() | Op::PrevDup.bit() | Op::PrevNodup.bit();
+/// What a step from a record may lead to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Stride {
+    /// Another value of its key.
+    Values,
+    /// Another key.
+    Keys,
+    /// Whatever comes next.
+    All,
+}
+
+/// The steps one way, each by its [`Op::bit`].
+pub(crate) struct Way {
+    /// All of them.
+    pub(crate) all: u16,
+    /// Those that may lead to another value of the key.
+    pub(crate) to_value: u16,
+    /// Those that may lead to another key.
+    pub(crate) to_key: u16,
+}
+
+impl Way {
+    const fn of(any: Op, value: Op, key: Op) -> Way {
+        let (any, value, key) = (any.bit() as u16, value.bit() as u16, key.bit() as u16);
+        Way { all: any | value | key, to_value: any | value, to_key: any | key }
+    }
+
+    pub(crate) const fn towards(forward: bool) -> Way {
+        if forward { FORWARD } else { BACK }
+    }
+}
+
+pub(crate) const FORWARD: Way = Way::of(Op::Next, Op::NextDup, Op::NextNodup);
+pub(crate) const BACK: Way = Way::of(Op::Prev, Op::PrevDup, Op::PrevNodup);
 
 impl Op {
     /// Its place in a set.

@@ -125,7 +125,7 @@ pub use os::ReadAhead;
 #[doc(hidden)]
 pub use os::{
     BiasedGuard, BiasedLock, ForkGuard, ForkLock, HeldOff, ThisThread, fork_generation, hold_off,
-    is_inherited, open_kept,
+    is_generation, is_inherited, open_kept,
 };
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};
@@ -148,7 +148,7 @@ pub use table::txn::{AnyTxn, Txn};
 pub use table::value::Owned;
 pub use table::verbs::Change;
 #[doc(hidden)]
-pub use tree::pair_path::Stride;
+pub use tree::path::{InLeaf, Passed};
 pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;

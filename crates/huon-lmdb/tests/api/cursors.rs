@@ -360,19 +360,31 @@ fn both_go_the_same_way(flags: u32, values_of: impl Fn(u64) -> u64) {
     ];
     let mut state = u64::from(flags) + 1;
     let mut found = 0;
-    for step in 0..20_000 {
-        // The same one again mostly, as programs do.
-        let op = steps[random(&mut state) as usize % steps.len()];
-        let times = if (NEXT..=PREV_NODUP).contains(&op) { 20 } else { 2 };
-        let times = 1 + random(&mut state) % times;
-        let (key, value) = (key(random(&mut state) % 610), value(random(&mut state) % 12));
-        for _ in 0..times {
-            let [read, written] = cursors.map(|cursor| seek(cursor, op, &key, &value));
-            assert_eq!(read, written, "step {step}, operation {op}");
-            found += u32::from(read.is_ok());
-        }
+    for walk in 0..8_000 {
+        // The same one again mostly, as programs do; a walk with one cursor, then with the other.
+        let mut op = NEXT;
+        let calls: Vec<_> = (0..1 + random(&mut state) % 40)
+            .map(|_| {
+                if random(&mut state).is_multiple_of(4) {
+                    op = steps[random(&mut state) as usize % steps.len()];
+                }
+                (op, key(random(&mut state) % 610), value(random(&mut state) % 12))
+            })
+            .collect();
+        let [read, written] = cursors.map(|cursor| {
+            let go = |(op, key, value): &(_, Vec<u8>, [u8; 8])| seek(cursor, *op, key, value);
+            calls.iter().map(go).collect::<Vec<_>>()
+        });
+        let differs = read.iter().zip(&written).position(|(read, written)| read != written);
+        assert_eq!(
+            differs,
+            None,
+            "walk {walk}: {:?}",
+            calls.iter().map(|c| c.0).collect::<Vec<_>>()
+        );
+        found += read.iter().filter(|found| found.is_ok()).count();
     }
-    assert!(found > 20_000, "{found}");
+    assert!(found > 40_000, "{found}");
 }
 
 #[test]
@@ -485,4 +497,50 @@ fn steps_of_a_writer_show_the_names_of_tables() {
         assert_eq!(go(c, NEXT), Err(NOTFOUND));
     }
     mdb_txn_abort(txn);
+}
+
+/// A cursor that is in the middle of what a thread looks up at once.
+fn in_a_row(env: &Env) -> (Txn, Cur) {
+    let dbi = env.dbi("t", 0);
+    let txn = env.begin();
+    (0..1000_u32).for_each(|n| assert_eq!(put(txn, dbi, &n.to_be_bytes(), b"v", 0), 0));
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let reader = env.read();
+    let c = cursor(reader, dbi);
+    (0..50).for_each(|n| assert_eq!(next_number(c), Ok(n)));
+    (reader, c)
+}
+
+fn next_number(c: Cur) -> Result<u32, i32> {
+    go(c, NEXT).map(|(key, _)| u32::from_be_bytes(key.try_into().unwrap()))
+}
+
+#[test]
+fn a_cursor_goes_on_in_the_hands_of_other_threads() {
+    let env = Env::new();
+    let (_, c) = in_a_row(&env);
+    let (handle, mut next) = (c as usize, 50);
+    let mut step = |count: u32| {
+        let is_next = (next..next + count).all(|n| next_number(handle as Cur) == Ok(n));
+        next += count;
+        is_next
+    };
+    for count in [1, 7, 2, 30, 9, 70, 1] {
+        assert!(step(count));
+        assert!(std::thread::scope(|threads| threads.spawn(|| step(count)).join().unwrap()));
+    }
+    assert_eq!(go(c, GET_CURRENT).map(|(key, _)| key), Ok(289_u32.to_be_bytes().to_vec()));
+}
+
+#[test]
+fn a_closed_cursor_goes_no_further() {
+    let env = Env::new();
+    let (reader, c) = in_a_row(&env);
+    let handle = c as usize;
+    std::thread::scope(|threads| threads.spawn(|| mdb_cursor_close(handle as Cur)).join().unwrap());
+    assert_eq!(go(c, NEXT), Err(libc::EINVAL));
+    assert_eq!(go(std::ptr::null_mut(), NEXT), Err(libc::EINVAL));
+    let other = cursor(reader, 2);
+    mdb_cursor_close(other);
+    assert_eq!(go(c, NEXT), Err(libc::EINVAL));
 }

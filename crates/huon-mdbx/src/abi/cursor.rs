@@ -166,33 +166,40 @@ pub unsafe extern "C" fn mdbx_cursor_get(
     op: c_uint,
 ) -> c_int {
     guarded(codes::PANIC, || {
-        let Some(op) = Op::of(op) else {
-            return codes::number(Fault::Invalid);
-        };
-        let tell = |shown, value: Option<_>| {
+        let tell = |shown, value| {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
-            if let Some(value) = value {
-                // SAFETY: the caller's promise.
-                unsafe { show(data, value) };
-            }
-        };
-        match objects::step(cursor as usize, op, tell) {
-            Some(Ok(())) => 0,
-            Some(Err(fault)) => codes::number(fault),
             // SAFETY: the caller's promise.
-            None => unsafe { get(cursor, key, data, op) },
+            unsafe { show(data, value) };
+        };
+        if objects::step_in_row(cursor as usize, op, tell) {
+            return 0;
+        }
+        match Op::of(op) {
+            // SAFETY: the caller's promise.
+            Some(op) => unsafe { get(cursor, key, data, op) },
+            None => codes::number(Fault::Invalid),
         }
     })
 }
 
-/// The same for what is more than a step straight on. Out of line: those have the registers.
+/// The same for what is more than a step in a row. Out of line: those have the registers.
 ///
 /// # Safety
 /// As [`mdbx_cursor_get`].
 #[inline(never)]
 unsafe fn get(cursor: *mut MDBX_cursor, key: *mut MDBX_val, data: *mut MDBX_val, op: Op) -> c_int {
     verdict(|| {
+        if let Some(step) = objects::step(cursor as usize, op) {
+            let (shown, value) = step?;
+            // SAFETY: the caller's promise.
+            unsafe { show(key, shown) };
+            if let Some(value) = value {
+                // SAFETY: the caller's promise.
+                unsafe { show(data, value) };
+            }
+            return Ok(false);
+        }
         // SAFETY: the caller's promise.
         let (wanted, value) = unsafe { wanted(cursor, op, key, data) }?;
         let given = with(cursor, |cursor| {

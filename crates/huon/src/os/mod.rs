@@ -65,7 +65,7 @@ pub(crate) use sys::errors::device_failed;
 pub(crate) use sys::errors::{closed, no_room_for_locks, too_many_links};
 pub(crate) use sys::files::create_kept;
 pub use sys::fork::generation as fork_generation;
-pub use sys::fork::{HeldOff, hold_off, is_inherited};
+pub use sys::fork::{HeldOff, hold_off, is_generation, is_inherited};
 pub(crate) use sys::locks::Way;
 pub(crate) use sys::memory::page_bytes as system_page;
 pub(crate) use sys::quiet::QuietFile;

@@ -64,32 +64,6 @@ impl<'p> ValueSet<'p> {
         if set.count < 2 { Err(Reason::Cell) } else { Ok(set) }
     }
 
-    /// How many values the set in `payload` has, without a look at them. `None`: it is damaged.
-    #[inline(always)]
-    pub(crate) fn count_in(payload: &[u8], fixed_bytes: usize) -> Option<usize> {
-        let count = match payload.len().checked_div(fixed_bytes) {
-            Some(count) if count * fixed_bytes == payload.len() => count,
-            Some(_) => return None,
-            None => usize::from(u16::from_le_bytes(*payload.first_chunk()?)),
-        };
-        (count > 1).then_some(count)
-    }
-
-    /// Value `at` of the set in `payload`, without a look at the others. `None`: there is none, or
-    /// the set is damaged.
-    #[inline(always)]
-    pub(crate) fn value_in(payload: &'p [u8], fixed_bytes: usize, at: usize) -> Option<&'p [u8]> {
-        if fixed_bytes != 0 {
-            return payload.get(at.checked_mul(fixed_bytes)?..)?.get(..fixed_bytes);
-        }
-        let (count, rest) = payload.split_first_chunk::<HALF_BYTES>()?;
-        let ends_bytes = usize::from(u16::from_le_bytes(*count)) * HALF_BYTES;
-        let (ends, values) = rest.split_at_checked(ends_bytes)?;
-        let end = |i: usize| ends.as_chunks().0.get(i).map(|end| u16::from_le_bytes(*end).into());
-        let start = at.checked_sub(1).map_or(Some(0), end)?;
-        values.get(start..end(at)?)
-    }
-
     /// The set of a single value; `fixed_bytes` as in [`ValueSet::view`].
     pub(crate) fn single(value: &'p [u8], fixed_bytes: usize) -> ValueSet<'p> {
         let is_odd = fixed_bytes == 0;

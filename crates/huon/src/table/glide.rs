@@ -10,7 +10,7 @@ use crate::table::codec::Bytes;
 use crate::table::cursor::{Cursor, Entry, MultiCursor, Shape};
 use crate::table::standing::Gap;
 use crate::table::txn::{AnyTxn, Txn};
-use crate::tree::pair_path::Stride;
+use crate::tree::path::{InLeaf, Passed};
 use crate::tree::view::TreeView;
 use crate::txn::read::ReadTxn;
 
@@ -50,29 +50,90 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         Ok(found)
     }
 
-    /// As [`Cursor::glide`] where that goes on as the cursor came, and is a look at the next slot
-    /// of a leaf, or in a multimap at a value in its cell. `None`, and nothing has moved: it is
-    /// more.
+    /// As [`Cursor::glide`] over `most` records at most, or pairs, where that goes on as the cursor
+    /// came; where it began. Stops at the end of the leaf, and before a value that lies elsewhere.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// # use huon::{Bytes, TableDef};
+    /// let table = txn.create_table(&TableDef::<Bytes, Bytes>::new("t"))?;
+    /// (b'a'..=b'z').try_for_each(|n| table.put(&mut txn, &[n], b"").map(drop))?;
+    /// txn.commit()?;
+    /// let (txn, mut cursor) = (env.read()?, table.cursor());
+    /// let mut keys = Vec::new();
+    /// cursor.glide_in_row(&txn, true, 3, |key, _, _| keys.push(key));
+    /// assert!(keys.is_empty(), "it has not come that way yet");
+    /// cursor.glide(&txn, true)?;
+    /// let mut places = Vec::new();
+    /// cursor.glide_in_row(&txn, true, 3, |key, _, passed| {
+    ///     keys.push(key);
+    ///     places.push(passed.place);
+    /// });
+    /// assert_eq!(keys, [b"b", b"c", b"d"]);
+    /// cursor.go_in_leaf(places[0]);
+    /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b""[..]))));
+    /// cursor.glide_in_row(&txn, true, 100, |key, _, _| keys.push(key));
+    /// assert_eq!(keys.last(), Some(&&b"z"[..]));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// In a multimap:
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// # use huon::{Bytes, MultiDef};
+    /// let table = txn.create_table(&MultiDef::<Bytes, Bytes>::new("t"))?;
+    /// for (key, value) in [(b"a", b"1"), (b"a", b"2"), (b"b", b"1"), (b"c", b"1"), (b"c", b"2")] {
+    ///     table.put(&mut txn, key, value)?;
+    /// }
+    /// txn.commit()?;
+    /// let (txn, mut cursor) = (env.read()?, table.cursor());
+    /// cursor.glide(&txn, true)?;
+    /// let mut rest = Vec::new();
+    /// cursor.glide_in_row(&txn, true, 9, |_, _, passed| rest.push(passed));
+    /// let same: Vec<bool> = rest.iter().map(|passed| passed.is_same_key).collect();
+    /// assert_eq!(same, [true, false, false, true]);
+    /// cursor.go_in_leaf(rest[1].place);
+    /// assert_eq!(cursor.glide_value(&txn, true)?, Some(None), "`b` has no more");
+    /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b"1"[..]))));
+    /// cursor.glide(&txn, false)?;
+    /// let mut back = Vec::new();
+    /// cursor.glide_in_row(&txn, false, 9, |key, value, passed| {
+    ///     back.push((key[0], value[0], passed.is_same_key));
+    /// });
+    /// assert_eq!(back, [(b'b', b'1', false), (b'a', b'2', false), (b'a', b'1', true)]);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
     #[doc(hidden)]
-    #[inline(always)]
-    pub fn glide_in_leaf<'t>(
+    #[inline]
+    pub fn glide_in_row<'t>(
         &mut self,
         txn: &'t ReadTxn,
         forward: bool,
-        stride: Stride,
-    ) -> Option<(&'t [u8], &'t [u8])> {
+        most: usize,
+        each: impl FnMut(&'t [u8], &'t [u8], Passed),
+    ) -> Option<InLeaf> {
         if !self.standing.is_on_path(txn, forward) {
             return None;
         }
+        let began = self.path.in_leaf();
         if S::MANY {
-            let fixed_bytes = self.standing.tree().fixed_bytes as usize;
-            return self.path.pass_in_leaf(&txn.snapshot, fixed_bytes, forward, stride);
+            let view = TreeView::unordered(&txn.snapshot, self.standing.tree());
+            self.path.pass_in_leaf(view, forward, most, each);
+        } else {
+            self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each);
         }
-        let mut passed = None;
-        self.path.keys.pass_in_leaf(&txn.snapshot, forward, 1, |key, value| {
-            passed = Some((key, value));
-        });
-        passed
+        Some(began)
+    }
+
+    /// Goes to a place of [`Cursor::glide_in_row`], while it is in the same leaf.
+    #[doc(hidden)]
+    pub fn go_in_leaf(&mut self, place: InLeaf) {
+        if matches!(self.standing.gap, Gap::OnPath { .. }) {
+            self.path.go_in_leaf(place);
+        }
     }
 
     /// Remembers the record that was passed last, where it does not yet.
@@ -94,52 +155,6 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         match txn {
             AnyTxn::Read(_) => self.standing.glide(behind),
             AnyTxn::Write(_) => self.stand_beyond((key, value.unwrap_or_default()), behind),
-        }
-    }
-}
-
-impl Cursor<Bytes, Bytes> {
-    /// As [`Cursor::glide_in_leaf`], over `most` records at most.
-    ///
-    /// ```
-    /// # let env = huon::Env::in_memory()?;
-    /// # let mut txn = env.write()?;
-    /// # use huon::{Bytes, TableDef};
-    /// let table = txn.create_table(&TableDef::<Bytes, Bytes>::new("t"))?;
-    /// (b'a'..=b'z').try_for_each(|n| table.put(&mut txn, &[n], b"").map(drop))?;
-    /// txn.commit()?;
-    /// let (txn, mut cursor) = (env.read()?, table.cursor());
-    /// let mut keys = Vec::new();
-    /// cursor.glide_in_row(&txn, true, 3, |key, _| keys.push(key));
-    /// assert!(keys.is_empty(), "it has not come that way yet");
-    /// cursor.glide(&txn, true)?;
-    /// cursor.glide_in_row(&txn, true, 3, |key, _| keys.push(key));
-    /// assert_eq!(keys, [b"b", b"c", b"d"]);
-    /// cursor.glide_back(2);
-    /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b""[..]))));
-    /// cursor.glide_in_row(&txn, true, 100, |key, _| keys.push(key));
-    /// assert_eq!(keys.last(), Some(&&b"z"[..]));
-    /// # Ok::<(), Box<dyn std::error::Error>>(())
-    /// ```
-    #[doc(hidden)]
-    #[inline]
-    pub fn glide_in_row<'t>(
-        &mut self,
-        txn: &'t ReadTxn,
-        forward: bool,
-        most: usize,
-        each: impl FnMut(&'t [u8], &'t [u8]),
-    ) {
-        if self.standing.is_on_path(txn, forward) {
-            self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each);
-        }
-    }
-
-    /// Takes back so many of the last steps in a leaf.
-    #[doc(hidden)]
-    pub fn glide_back(&mut self, count: usize) {
-        if let Gap::OnPath { behind } = self.standing.gap {
-            self.path.keys.step_back_in_leaf(behind, count);
         }
     }
 }

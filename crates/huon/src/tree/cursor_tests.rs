@@ -6,11 +6,12 @@ use crate::page::{Ptr, SlottedLeaf, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
 use crate::tree::cursor::LeafSpan;
+use crate::tree::pair_path::PairPath;
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 use crate::tree::watched::Watched;
 use crate::txn::snapshot::Snapshot;
-use crate::{Bytes, Env, ReadAhead, Table, TableDef, U64};
+use crate::{Bytes, Env, MultiDef, ReadAhead, Table, TableDef, U64};
 
 /// The leaves of a whole walk, each with whether it was asked for before it was entered.
 fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
@@ -166,5 +167,37 @@ fn a_step_within_a_leaf_does_not_look_at_its_header() {
         let passed = std::iter::from_fn(|| path.pass(view, forward).unwrap());
         assert_eq!(passed.count(), 1000);
         assert_eq!(source.headers.get(), tree.leaf_pages);
+    }
+}
+
+#[test]
+fn the_pairs_of_a_leaf_are_passed_with_one_look_at_it() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = Env::options().open_simulated(&disk).unwrap();
+    let mut txn = env.write().unwrap();
+    let t = txn.create_table(&MultiDef::<U64, Bytes>::new("t")).unwrap();
+    for n in 0..90_u64 {
+        t.put(&mut txn, n / 9, &n.to_be_bytes()).unwrap();
+    }
+    txn.commit().unwrap();
+    let txn = env.read().unwrap();
+    let number = txn.core().names.number(t.id).unwrap();
+    let tree = txn.tree(number).unwrap().expect("the table is there");
+    let watched = Watched::new(&txn.snapshot);
+    let view = TreeView::unordered(&watched, &tree);
+    let mut path = PairPath::new();
+    path.first(view).unwrap();
+    path.step(view, true).unwrap().expect("the first pair");
+    for (forward, keys) in [(true, 9), (false, 9)] {
+        watched.pages.set(0);
+        let (mut passed, mut others) = (Vec::new(), 0);
+        path.pass_in_leaf(view, forward, 1000, |_, value, passing| {
+            assert_eq!(passing.place.key() as u64, u64::from(value[7]) / 9);
+            others += u32::from(!passing.is_same_key);
+            passed.push(value[7]);
+        });
+        assert_eq!((passed.len(), others), (if forward { 89 } else { 90 }, keys));
+        assert!(passed.is_sorted_by(|a, b| (a < b) == forward));
+        assert_eq!(watched.pages.get(), 1);
     }
 }

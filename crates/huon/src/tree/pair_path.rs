@@ -6,7 +6,7 @@ use crate::error::Result;
 use crate::page::{BytesOrder, KeyOrder, Reason, SlottedLeaf, Tree};
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::cursor::Ends;
-use crate::tree::path::Path;
+use crate::tree::path::{InLeaf, Passed, Path};
 use crate::tree::values::{KeyValues, Orders, Pair};
 use crate::tree::view::TreeView;
 
@@ -19,18 +19,6 @@ use crate::tree::view::TreeView;
 pub(crate) struct PairPath {
     pub(crate) keys: Path,
     inner: Option<ValuePlace>,
-}
-
-/// What a step from a pair may lead to.
-#[doc(hidden)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum Stride {
-    /// Another value of its key.
-    Values,
-    /// Another key.
-    Keys,
-    /// Whatever comes next.
-    All,
 }
 
 #[derive(Clone)]
@@ -135,43 +123,68 @@ impl PairPath {
         }
     }
 
-    /// The same where few values lie with their keys in the leaf at hand. `None`, and nothing has
-    /// moved: the step leads elsewhere, or something cannot be read.
+    /// The same over `most` pairs at most whose values lie with their keys in the leaf at hand.
+    /// Stops before what lies elsewhere, or cannot be read.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
         &mut self,
-        source: &'s S,
-        fixed_bytes: usize,
+        view: TreeView<'s, '_, S, BytesOrder>,
         forward: bool,
-        stride: Stride,
-    ) -> Option<Pair<'s>> {
-        let Some(ValuePlace::Few(index)) = &mut self.inner else { return None };
-        let frame = self.keys.last_mut();
-        if frame.index >= frame.count {
-            return None;
-        }
-        let leaf = SlottedLeaf::view(source.bytes_again(frame.ptr)?, frame.count).ok()?;
-        if stride != Stride::Keys {
-            let cell = leaf.cell(frame.index).ok()?;
-            let count = KeyValues::count_in_cell(&cell, fixed_bytes)?;
-            let at = if forward { *index } else { index.wrapping_sub(1) };
-            if at < count {
-                let value = KeyValues::value_in_cell(&cell, fixed_bytes, at)?;
-                *index = if forward { at + 1 } else { at };
-                return Some((cell.key, value));
+        most: usize,
+        mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
+    ) {
+        let Some(ValuePlace::Few(index)) = &mut self.inner else { return };
+        let frame = *self.keys.last();
+        let Some(page) = view.source.bytes_again(frame.ptr) else { return };
+        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
+        let set = |at: usize| {
+            let cell = if at < frame.count { leaf.cell(at).ok()? } else { return None };
+            match KeyValues::of(view.tree, &cell) {
+                Ok(KeyValues::Few(set)) => Some((cell.key, set)),
+                _ => None,
             }
+        };
+        let (mut left, mut is_same, mut key_index) = (most, true, frame.index);
+        let Some((mut key, mut values)) = set(key_index) else { return };
+        loop {
+            let at = (*index).min(values.count());
+            let count = left.min(if forward { values.count() - at } else { at });
+            for step in 0..count {
+                let (at, next) = if forward {
+                    (at + step, at + step + 1)
+                } else {
+                    (at - step - 1, at - step - 1)
+                };
+                let place = InLeaf::new(key_index, next);
+                let is_same_key = std::mem::replace(&mut is_same, true);
+                each(key, values.value(at), Passed { place, is_same_key });
+            }
+            *index = if forward { at + count } else { at - count };
+            left -= count;
+            if left == 0 {
+                return;
+            }
+            let beside = if forward { key_index + 1 } else { key_index.wrapping_sub(1) };
+            let Some(next) = set(beside) else { return };
+            ((key, values), is_same, key_index) = (next, false, beside);
+            *index = if forward { 0 } else { values.count() };
+            self.keys.last_mut().index = key_index;
+            self.keys.ahead.ask_on();
         }
-        let beside = if forward { frame.index + 1 } else { frame.index.wrapping_sub(1) };
-        if stride == Stride::Values || beside >= frame.count {
-            return None;
+    }
+
+    /// Where it stands in the leaf at hand.
+    pub(crate) fn in_leaf(&self) -> InLeaf {
+        let value = if let Some(ValuePlace::Few(index)) = self.inner { index } else { 0 };
+        InLeaf::new(self.keys.last().index, value)
+    }
+
+    /// Goes to a place of [`PairPath::pass_in_leaf`] in the same leaf.
+    pub(crate) fn go_in_leaf(&mut self, place: InLeaf) {
+        self.keys.go_in_leaf(place);
+        if let Some(ValuePlace::Few(index)) = &mut self.inner {
+            *index = place.value();
         }
-        let cell = leaf.cell(beside).ok()?;
-        let count = KeyValues::count_in_cell(&cell, fixed_bytes)?;
-        let at = if forward { 0 } else { count.checked_sub(1)? };
-        let value = KeyValues::value_in_cell(&cell, fixed_bytes, at)?;
-        (frame.index, *index) = (beside, if forward { 1 } else { at });
-        self.keys.ahead.ask_on();
-        Some((cell.key, value))
     }
 
     /// The same within the values of the key at hand; `None`, and nothing has moved: it has no more

@@ -42,6 +42,52 @@ pub(crate) struct Path {
     window: Window,
 }
 
+/// A place in a leaf: before which key, and before which of the values in its cell.
+#[doc(hidden)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct InLeaf(u32);
+
+impl InLeaf {
+    /// A leaf has fewer keys than this, and a cell fewer values.
+    const BASE: u32 = 1 << 16;
+
+    #[inline(always)]
+    pub(crate) fn new(key: usize, value: usize) -> InLeaf {
+        debug_assert!(key.max(value) < Self::BASE as usize);
+        InLeaf(key as u32 * Self::BASE + value as u32)
+    }
+
+    pub(crate) fn key(self) -> usize {
+        (self.0 / Self::BASE) as usize
+    }
+
+    pub(crate) fn value(self) -> usize {
+        (self.0 % Self::BASE) as usize
+    }
+
+    /// As a number.
+    #[inline]
+    pub fn to_bits(self) -> u32 {
+        self.0
+    }
+
+    /// The place that a number was made of.
+    #[inline]
+    pub fn from_bits(bits: u32) -> InLeaf {
+        InLeaf(bits)
+    }
+}
+
+/// What a walk along a leaf says of a record, beside the record.
+#[doc(hidden)]
+#[derive(Clone, Copy, Debug)]
+pub struct Passed {
+    /// Where the walk is then.
+    pub place: InLeaf,
+    /// In a multimap: it is a value of the key of the one before.
+    pub is_same_key: bool,
+}
+
 /// Where a descent goes on each page.
 enum Aim<'k> {
     First,
@@ -324,29 +370,35 @@ impl Path {
         source: &'s S,
         forward: bool,
         most: usize,
-        mut each: impl FnMut(&'s [u8], &'s [u8]),
+        mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
     ) {
         let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) else { return };
         let Some(page) = source.bytes_again(frame.ptr) else { return };
         let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
-        for _ in 0..most {
-            let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
-            if at >= frame.count {
-                return;
+        let (from, until) = if forward {
+            (frame.index, frame.count.min(frame.index.saturating_add(most)))
+        } else {
+            (frame.index.saturating_sub(most), frame.index)
+        };
+        let Some(mut left) = leaf.slice(from, until) else { return };
+        let mut index = frame.index;
+        while let Some(Ok(cell)) = if forward { left.take_first() } else { left.take_last() } {
+            if cell.kind != PayloadKind::Inline {
+                break;
             }
-            match leaf.cell(at) {
-                Ok(cell) if cell.kind == PayloadKind::Inline => each(cell.key, cell.payload),
-                _ => return,
-            }
-            frame.index = if forward { at + 1 } else { at };
-            self.ahead.ask_on();
+            index = if forward { index + 1 } else { index - 1 };
+            let place = InLeaf::new(index, 0);
+            each(cell.key, cell.payload, Passed { place, is_same_key: false });
         }
+        (0..index.abs_diff(frame.index)).for_each(|_| self.ahead.ask_on());
+        frame.index = index;
     }
 
-    /// Takes back so many of the last steps in a leaf, which were made in that direction.
-    pub(crate) fn step_back_in_leaf(&mut self, forward: bool, count: usize) {
-        let frame = self.last_mut();
-        frame.index = if forward { frame.index - count } else { frame.index + count };
+    /// Goes to another place in its leaf.
+    pub(crate) fn go_in_leaf(&mut self, place: InLeaf) {
+        if let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
+            frame.index = place.key().min(frame.count);
+        }
     }
 
     /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom

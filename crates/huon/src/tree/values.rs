@@ -37,31 +37,6 @@ impl<'p> KeyValues<'p> {
         }
     }
 
-    /// How many values lie in the cell of a key; `None` where they have a tree, or are damaged.
-    #[inline(always)]
-    pub(crate) fn count_in_cell(cell: &Cell<'_>, fixed_bytes: usize) -> Option<usize> {
-        match cell.kind {
-            PayloadKind::Inline => {
-                (fixed_bytes == 0 || cell.payload.len() == fixed_bytes).then_some(1)
-            }
-            PayloadKind::DuplicateSet => ValueSet::count_in(cell.payload, fixed_bytes),
-            _ => None,
-        }
-    }
-
-    /// One of them, which were counted; `None` if there is none.
-    #[inline(always)]
-    pub(crate) fn value_in_cell(
-        cell: &Cell<'p>,
-        fixed_bytes: usize,
-        at: usize,
-    ) -> Option<&'p [u8]> {
-        match cell.kind {
-            PayloadKind::Inline => (at == 0).then_some(cell.payload),
-            _ => ValueSet::value_in(cell.payload, fixed_bytes, at),
-        }
-    }
-
     pub(crate) fn count(&self) -> u64 {
         match self {
             KeyValues::Few(set) => set.count() as u64,

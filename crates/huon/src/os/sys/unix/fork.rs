@@ -86,6 +86,13 @@ pub fn generation() -> u32 {
     if found as i32 > 0 { found } else { renewed() }
 }
 
+/// Whether this is the process of that generation, as far as a load tells: if not, ask
+/// [`is_inherited`].
+#[inline(always)]
+pub fn is_generation(made_in: u32) -> bool {
+    PAGE.generation.load(Ordering::Relaxed) == made_in
+}
+
 /// Whether what was made in that generation is of a process that this one was forked from.
 #[inline]
 pub fn is_inherited(made_in: u32) -> bool {
