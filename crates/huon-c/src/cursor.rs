@@ -26,6 +26,9 @@ pub struct Cursor {
     /// A pointer of the program's.
     pub context: AtomicUsize,
     inside: BiasedLock<Inside>,
+    /// The address of the transaction that it belongs to, or 0, for those that do not use it: its
+    /// lock is refused to its own thread while another one has it.
+    owner: AtomicUsize,
     /// Another number after each use but for steps in a [row](Row).
     uses: AtomicU64,
     /// [`Progress`] in that.
@@ -111,11 +114,12 @@ impl Cursor {
     }
 
     pub(crate) fn with(bound: Option<Bound>) -> Cursor {
+        let owner = AtomicUsize::new(owner_of(&bound));
         let inside = BiasedLock::new(Inside::new(bound));
         let generation = AtomicU32::new(fork_generation());
         let (handle, context) = (AtomicUsize::new(0), AtomicUsize::new(0));
         let (uses, progress) = (AtomicU64::new(0), AtomicU64::new(0));
-        Cursor { handle, context, inside, uses, progress, generation }
+        Cursor { handle, context, inside, owner, uses, progress, generation }
     }
 
     /// Belongs to nothing, so as to [become](Cursor::becomes) another one; whether it may.
@@ -125,7 +129,8 @@ impl Cursor {
         }
         let Ok(mut inside) = self.inside() else { return false };
         self.set_handle(0);
-        (inside.bound, inside.batch) = (None, Vec::new());
+        self.set_bound(&mut inside, None);
+        inside.batch = Vec::new();
         true
     }
 
@@ -134,7 +139,7 @@ impl Cursor {
         // No thread has used it since it rests.
         let Ok(mut inside) = lock_now(&self.inside) else { return false };
         let Some(bound) = fresh.take() else { return false };
-        inside.bound = bound;
+        self.set_bound(&mut inside, bound);
         self.context.store(0, Ordering::Release);
         self.generation.store(fork_generation(), Ordering::Relaxed);
         self.set_handle(handle);
@@ -182,13 +187,13 @@ impl Cursor {
     pub fn bind(cursor: &Arc<Cursor>, txn: &Arc<Txn>, dbi: u32) -> Res<()> {
         let fresh = Bound::new(txn, dbi)?;
         Cursor::unbind(cursor)?;
-        cursor.inside()?.bound = Some(fresh);
+        cursor.put_bound_now(fresh)?;
         Cursor::join(cursor, txn)
     }
 
     /// Belongs to nothing any more.
     pub fn unbind(cursor: &Arc<Cursor>) -> Res<()> {
-        let bound = cursor.inside()?.bound.take();
+        let bound = cursor.set_bound(&mut *cursor.inside()?, None);
         if let Some(bound) = bound {
             bound.txn.forget(cursor);
         }
@@ -212,7 +217,7 @@ impl Cursor {
         }
         drop(inside);
         Cursor::unbind(to)?;
-        to.inside()?.bound = Some(bound);
+        to.put_bound_now(bound)?;
         Cursor::join(to, &txn)
     }
 
@@ -265,7 +270,7 @@ impl Cursor {
         {
             return Err(Fault::Closed);
         }
-        inside.bound = Some(fresh);
+        self.set_bound(&mut inside, Some(fresh));
         Ok(())
     }
 
@@ -324,8 +329,25 @@ impl Cursor {
     }
 
     pub(crate) fn put_bound(&self, bound: Bound) -> Res<()> {
-        self.used(lock(&self.inside)?).bound = Some(bound);
+        self.set_bound(&mut self.used(lock(&self.inside)?), Some(bound));
         Ok(())
+    }
+
+    /// The same for a call of the program's.
+    fn put_bound_now(&self, bound: Bound) -> Res<()> {
+        self.set_bound(&mut *self.inside()?, Some(bound));
+        Ok(())
+    }
+
+    /// Belongs to something else; what it belonged to.
+    fn set_bound(&self, inside: &mut Inside, bound: Option<Bound>) -> Option<Bound> {
+        self.owner.store(owner_of(&bound), Ordering::Release);
+        std::mem::replace(&mut inside.bound, bound)
+    }
+
+    /// Whether it belongs to a transaction. Takes no lock.
+    pub(crate) fn belongs_to(&self, txn: &Txn) -> bool {
+        self.owner.load(Ordering::Acquire) == std::ptr::from_ref(txn).addr()
     }
 
     /// A step that goes on as it came, in a transaction that has not changed since; `None`, and
@@ -551,6 +573,11 @@ impl Unshown {
             Unshown::Name(key, name) => Ok((key, data::record(access, &name)?)),
         }
     }
+}
+
+/// As [`Cursor::belongs_to`] compares it.
+fn owner_of(bound: &Option<Bound>) -> usize {
+    bound.as_ref().map_or(0, |bound| Arc::as_ptr(&bound.txn).addr())
 }
 
 /// In a table without records every cursor is at both ends.

@@ -176,8 +176,7 @@ fn add_cursor(bound: Option<Bound>) -> Res<usize> {
 /// Takes all cursors of a transaction out of it, or closes them; how many there were.
 pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
     txn.check_thread()?;
-    let is_own = |cursor: &Cursor| cursor.txn().is_some_and(|own| std::ptr::eq(&*own, txn));
-    let cursors = CURSORS.all(is_own);
+    let cursors = CURSORS.all(|cursor| cursor.belongs_to(txn));
     for cursor in &cursors {
         if unbind { Cursor::unbind(cursor)? } else { close_cursor(cursor.handle())? }
     }

@@ -2,6 +2,7 @@
 
 use std::ptr;
 
+use crate::common::records::*;
 use crate::common::*;
 
 const FINISHED: i32 = 1;
@@ -416,6 +417,31 @@ fn cursors_of_a_transaction_are_released_at_once() {
     assert_eq!(mdbx_cursor_bind(reader, own[1], MAIN), 0, "it was not bound");
     assert_eq!(mdbx_cursor_txn(kept), other);
     [own[1], kept].into_iter().for_each(|cursor| mdbx_cursor_close(cursor));
+    assert_eq!([reader, other].map(|txn| mdbx_txn_abort(txn)), [0, 0]);
+}
+
+#[test]
+fn cursors_are_released_beside_threads_that_use_others() {
+    let env = Env::new();
+    let (reader, other) = (env.read(), env.read());
+    let (handle, mut cursor) = (reader as usize, ptr::null_mut());
+    // SAFETY: the pointer is good for writing.
+    assert_eq!(unsafe { mdbx_cursor_open(other, MAIN, &mut cursor) }, 0);
+    let first = || {
+        // SAFETY: nothing is wanted of the record.
+        unsafe { mdbx_cursor_get(cursor, ptr::null_mut(), ptr::null_mut(), FIRST) }
+    };
+    let release = || mdbx_txn_release_all_cursors(handle as *mut MDBX_txn, true);
+    let refused = std::thread::scope(|threads| {
+        let releasing = threads.spawn(|| assert!((0..20_000).all(|_| release() == 0)));
+        let mut refused = None;
+        while !releasing.is_finished() {
+            refused = refused.or(Some(first()).filter(|&code| code != NOTFOUND));
+        }
+        refused
+    });
+    assert_eq!(refused, None, "the table is empty");
+    mdbx_cursor_close(cursor);
     assert_eq!([reader, other].map(|txn| mdbx_txn_abort(txn)), [0, 0]);
 }
 
