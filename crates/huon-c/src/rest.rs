@@ -35,9 +35,8 @@ impl Txn {
 
     fn lay_down(&self, reader: &mut Reader) {
         self.note_change();
-        let resting = reader.txn.take().map(|txn| txn.rest());
-        reader.let_go();
-        (reader.resting, reader.is_reset) = (resting, true);
+        reader.resting = reader.txn.take().map(|txn| txn.rest());
+        (reader.parked, reader.is_reset) = (None, true);
         reader.end(&self.env, true);
     }
 
@@ -67,8 +66,8 @@ impl Txn {
             self.env.readers.begin_rest();
             self.adopt();
         }
+        // No cursor has seen anything in it since it was laid down, which was noted.
         reader.start(&self.env, self.env_handle)?;
-        self.note_change();
         reader.has_failed = false;
         if self.thread.load(Ordering::Relaxed) != 0 {
             self.thread.store(me(), Ordering::Relaxed);

@@ -279,9 +279,9 @@ impl Txn {
         self.stamp.load(Ordering::Acquire)
     }
 
-    /// Cursors may find something else from now on.
+    /// Cursors may find something else from now on. For a thread that has the lock.
     pub(crate) fn note_change(&self) {
-        self.stamp.fetch_add(1, Ordering::AcqRel);
+        self.stamp.store(self.stamp() + 1, Ordering::Release);
     }
 
     /// The transaction for a look at something, if it is as this thread has seen it once, and could
@@ -390,12 +390,11 @@ impl Txn {
         if self.is_dead() {
             return;
         }
-        self.note_change();
         match &self.body {
             Body::Read(reader) => {
-                if let Ok(mut reader) = lock(reader)
-                    && reader.let_go()
-                {
+                let Ok(mut reader) = lock(reader) else { return };
+                self.note_change();
+                if reader.let_go() {
                     reader.end(&self.env, false);
                 }
             }
