@@ -14,7 +14,7 @@ use crate::in_txn;
 use crate::inside::{Access, Stamp, View, Writer};
 use crate::place::{Item, Place, Stand};
 use crate::row::{Progress, Row, width_after};
-use crate::steps::{self, Given, Op, Stride};
+use crate::steps::{self, FORWARD, Given, Op, Stride};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now, me};
 use crate::txn::Txn;
@@ -365,22 +365,25 @@ impl Cursor {
         if self.progress().count() < *passed {
             return None;
         }
-        let (forward, stride) = op.direction()?;
         let mut access = txn.again(me, seen.stamp)?;
-        let next_width = width_after(*width);
+        let (next_width, goes_forward) = (width_after(*width), seen.straight & FORWARD.all != 0);
         let mut pass = |access: &Access<'_>, place: &mut Place| {
             let Access::Read(reader) = access else { return Some(false) };
-            let mut row = row.try_borrow_mut().ok()?;
-            let (count, began) = row.fill(place, reader.txn.as_deref()?, forward, next_width)?;
+            let (engine, mut row) = (reader.txn.as_deref()?, row.try_borrow_mut().ok()?);
+            let (count, progress) = match op {
+                Op::GetCurrent => row.begin(place, engine, goes_forward)?,
+                _ => row.fill(place, engine, goes_forward, next_width)?,
+            };
             *passed = count;
-            self.set_progress(Progress::new(0, began));
+            self.set_progress(progress);
             row.belong(self, txn, *seen);
-            Some(*passed > 0)
+            Some(count > 0)
         };
         if pass(&access, place)? {
             *width = next_width;
             return row.try_borrow().ok()?.leap(self.handle(), op);
         }
+        let (forward, stride) = op.direction()?;
         let found = straight_on(&mut access, place, forward, stride).transpose();
         if matches!(found, Some(Ok(_))) {
             pass(&access, place);

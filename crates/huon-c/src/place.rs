@@ -23,7 +23,7 @@
 use huon::{Bytes, InLeaf, MultiCursor, Passed, ReadTxn, Txn};
 
 use crate::fault::{Fault, Res};
-use crate::steps::{BACK, FORWARD, Stride};
+use crate::steps::{BACK, FORWARD, HERE, Stride};
 use crate::table::Table;
 
 /// A record: key, and value. `None` is the value of a name of a database.
@@ -45,6 +45,16 @@ pub(crate) struct Place {
 enum Gap {
     Plain(huon::Cursor<Bytes, Bytes>),
     Multi(MultiCursor<Bytes, Bytes>),
+}
+
+/// Does something with a gap, whichever it is.
+macro_rules! in_gap {
+    ($gap:expr, $scan:ident => $work:expr) => {
+        match $gap {
+            Gap::Plain($scan) => $work,
+            Gap::Multi($scan) => $work,
+        }
+    };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -97,18 +107,12 @@ impl Place {
     }
 
     fn step<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Res<Option<Item<'t>>> {
-        Ok(match self.scan() {
-            Gap::Plain(scan) => scan.glide(txn, forward)?,
-            Gap::Multi(scan) => scan.glide(txn, forward)?,
-        })
+        Ok(in_gap!(self.scan(), scan => scan.glide(txn, forward)?))
     }
 
     /// Has the gap know what lies beside it: steps in a read transaction leave that open.
     fn remember(&mut self, txn: &impl Txn) -> huon::Result<()> {
-        match self.scan() {
-            Gap::Plain(scan) => scan.remember(txn),
-            Gap::Multi(scan) => scan.remember(txn),
-        }
+        in_gap!(self.scan(), scan => scan.remember(txn))
     }
 
     /// Moves the gap over the next record that way, which is the cursor's then.
@@ -123,22 +127,12 @@ impl Place {
     }
 
     fn move_to_edge(&mut self, forward: bool) {
-        match (self.scan(), forward) {
-            (Gap::Plain(scan), false) => scan.to_start(),
-            (Gap::Plain(scan), true) => scan.to_end(),
-            (Gap::Multi(scan), false) => scan.to_start(),
-            (Gap::Multi(scan), true) => scan.to_end(),
-        }
+        in_gap!(self.scan(), scan => if forward { scan.to_end() } else { scan.to_start() })
     }
 
     /// The gap before all of a key, or behind.
     fn seek(&mut self, key: &[u8], behind: bool) -> huon::Result<()> {
-        match (self.scan(), behind) {
-            (Gap::Plain(scan), false) => scan.seek(key),
-            (Gap::Plain(scan), true) => scan.seek_after(key),
-            (Gap::Multi(scan), false) => scan.seek(key),
-            (Gap::Multi(scan), true) => scan.seek_after(key),
-        }
+        in_gap!(self.scan(), scan => if behind { scan.seek_after(key) } else { scan.seek(key) })
     }
 
     fn seek_pair(&mut self, key: &[u8], value: &[u8], behind: bool) -> huon::Result<()> {
@@ -260,13 +254,13 @@ impl Place {
         Ok(found)
     }
 
-    /// The steps that go straight on, each by its bit. None: there is more to be thought of.
+    /// The steps that go straight on, or nowhere, each by its bit. None: there is more to think of.
     #[inline]
     pub(crate) fn straight(&self) -> u16 {
         match self.stand {
             _ if self.at_end || self.is_given => 0,
-            Stand::Before => FORWARD.all,
-            Stand::Behind => BACK.all,
+            Stand::Before => FORWARD.all | HERE,
+            Stand::Behind => BACK.all | HERE,
             _ => 0,
         }
     }
@@ -281,18 +275,23 @@ impl Place {
         most: usize,
         each: impl FnMut(&'t [u8], &'t [u8], Passed),
     ) -> Option<InLeaf> {
-        match self.scan.as_deref_mut()? {
-            Gap::Plain(scan) => scan.glide_in_row(txn, forward, most, each),
-            Gap::Multi(scan) => scan.glide_in_row(txn, forward, most, each),
-        }
+        in_gap!(self.scan.as_deref_mut()?, scan => scan.glide_in_row(txn, forward, most, each))
+    }
+
+    /// Looks at the record that was passed last, that way, as it was; where the place is.
+    pub(crate) fn look_back<'t>(
+        &mut self,
+        txn: &'t ReadTxn,
+        forward: bool,
+        each: impl FnMut(&'t [u8], &'t [u8], Passed),
+    ) -> Option<InLeaf> {
+        in_gap!(self.scan.as_deref_mut()?, scan => scan.look_back(txn, forward, each))
     }
 
     /// Goes to another place in its leaf.
     pub(crate) fn go_in_leaf(&mut self, place: InLeaf) {
-        match self.scan.as_deref_mut() {
-            Some(Gap::Plain(scan)) => scan.go_in_leaf(place),
-            Some(Gap::Multi(scan)) => scan.go_in_leaf(place),
-            None => {}
+        if let Some(gap) = self.scan.as_deref_mut() {
+            in_gap!(gap, scan => scan.go_in_leaf(place));
         }
     }
 

@@ -46,6 +46,18 @@ impl Record {
         Record { key: 0, value: 0, progress: Progress(0), value_bytes: 0, key_bytes: 0, steps: 0 };
 
     #[inline(always)]
+    fn new(key: &[u8], value: &[u8], progress: Progress, steps: u16) -> Record {
+        Record {
+            key: key.as_ptr().expose_provenance(),
+            value: value.as_ptr().expose_provenance(),
+            progress,
+            value_bytes: value.len() as u32,
+            key_bytes: key.len() as u16,
+            steps,
+        }
+    }
+
+    #[inline(always)]
     fn shown(&self) -> (Shown, Shown) {
         let shown = |first, bytes| Shown { first: with_exposed_provenance(first), bytes };
         let key = shown(self.key, usize::from(self.key_bytes));
@@ -154,8 +166,8 @@ impl Row {
         }
     }
 
-    /// Passes the next records; how many there are, and where they began. There are none if the
-    /// step is more than a look at a leaf. Out of line: its loop has the registers.
+    /// Passes the next records; how many there are, none of them shown. There are none if the step
+    /// is more than a look at a leaf. Out of line: its loop has the registers.
     #[inline(never)]
     pub(crate) fn fill(
         &mut self,
@@ -163,7 +175,7 @@ impl Row {
         txn: &ReadTxn,
         forward: bool,
         width: usize,
-    ) -> Option<(usize, InLeaf)> {
+    ) -> Option<(usize, Progress)> {
         let way = Way::towards(forward);
         let (to_value, to_key) =
             if place.is_multi() { (way.to_value, way.to_key) } else { (way.all, way.all) };
@@ -171,19 +183,28 @@ impl Row {
         let began = place.pass_in_leaf(txn, forward, width.min(WIDTH_MAX), |key, value, passed| {
             let Some(record) = free.next() else { return };
             count += 1;
-            *record = Record {
-                key: key.as_ptr().expose_provenance(),
-                value: value.as_ptr().expose_provenance(),
-                progress: Progress::new(count, passed.place),
-                value_bytes: value.len() as u32,
-                key_bytes: key.len() as u16,
-                steps: if passed.is_same_key { to_value } else { to_key },
-            };
+            let steps = if passed.is_same_key { to_value } else { to_key };
+            *record = Record::new(key, value, Progress::new(count, passed.place), steps);
         });
         if let Some(end) = free.next() {
             end.steps = 0;
         }
-        Some((count, began?))
+        Some((count, Progress::new(0, began?)))
+    }
+
+    /// The record that was passed last, that way, is its only one, and was shown.
+    pub(crate) fn begin(
+        &mut self,
+        place: &mut Place,
+        txn: &ReadTxn,
+        forward: bool,
+    ) -> Option<(usize, Progress)> {
+        let mut found = None;
+        let stands = place.look_back(txn, forward, |key, value, _| found = Some((key, value)))?;
+        let ((key, value), [own, end, ..]) = (found?, &mut self.records);
+        *own = Record::new(key, value, Progress::new(1, stands), Way::towards(forward).all);
+        end.steps = 0;
+        Some((1, own.progress))
     }
 
     /// It is the row of a cursor from now on, as long as that is used for nothing else.

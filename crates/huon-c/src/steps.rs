@@ -106,6 +106,8 @@ impl Way {
 }
 
 pub(crate) const FORWARD: Way = Way::of(Op::Next, Op::NextDup, Op::NextNodup);
+/// The step to the record that the cursor stands on.
+pub(crate) const HERE: u16 = Op::GetCurrent.bit() as u16;
 pub(crate) const BACK: Way = Way::of(Op::Prev, Op::PrevDup, Op::PrevNodup);
 
 impl Op {

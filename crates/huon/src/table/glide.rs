@@ -119,13 +119,41 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
             return None;
         }
         let began = self.path.in_leaf();
+        self.pass_in_leaf(txn, forward, most, each);
+        Some(began)
+    }
+
+    /// As [`Cursor::glide_in_row`] over the record that was passed last, that way, and back.
+    #[doc(hidden)]
+    pub fn look_back<'t>(
+        &mut self,
+        txn: &'t ReadTxn,
+        forward: bool,
+        each: impl FnMut(&'t [u8], &'t [u8], Passed),
+    ) -> Option<InLeaf> {
+        if !self.standing.is_on_path(txn, forward) {
+            return None;
+        }
+        let stands = self.path.in_leaf();
+        self.pass_in_leaf(txn, !forward, 1, each);
+        self.path.go_in_leaf(stands);
+        Some(stands)
+    }
+
+    #[inline(always)]
+    fn pass_in_leaf<'t>(
+        &mut self,
+        txn: &'t ReadTxn,
+        forward: bool,
+        most: usize,
+        each: impl FnMut(&'t [u8], &'t [u8], Passed),
+    ) {
         if S::MANY {
             let view = TreeView::unordered(&txn.snapshot, self.standing.tree());
             self.path.pass_in_leaf(view, forward, most, each);
         } else {
             self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each);
         }
-        Some(began)
     }
 
     /// Goes to a place of [`Cursor::glide_in_row`], while it is in the same leaf.
