@@ -241,7 +241,7 @@ impl Place {
             Gap::Plain(scan) => scan.glide(txn, forward)?,
             Gap::Multi(scan) => match stride {
                 Stride::All => scan.glide(txn, forward)?,
-                Stride::Keys => None,
+                Stride::Keys => scan.glide_key(txn, forward)?,
                 Stride::Values => match scan.glide_value(txn, forward)? {
                     Some(None) => return Err(Fault::NotFound),
                     found => found.flatten(),

@@ -184,6 +184,16 @@ fn steps_and_resets_allocate_nothing() {
             }
         };
         assert_eq!(allocations_of(values), 0);
+        let keys = || {
+            for _ in 1..250 {
+                let to_last = [step(NEXT_DUP), step(NEXT_DUP), step(NEXT_DUP), step(NEXT_DUP)];
+                assert_eq!((to_last, step(NEXT_NODUP)), ([0, 0, 0, NOTFOUND], 0));
+            }
+        };
+        if flags == DUPSORT {
+            assert_eq!(step(FIRST), 0);
+            assert_eq!(allocations_of(keys), 0);
+        }
         let opening = || mdb_cursor_close(cursor(txn, dbi));
         // A closed cursor serves again.
         assert_eq!((0..20).map(|_| allocations_of(opening)).min(), Some(0));

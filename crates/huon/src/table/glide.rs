@@ -202,4 +202,33 @@ impl MultiCursor<Bytes, Bytes> {
         let found = self.path.step_value(view, forward)?;
         Ok(Some(found.map(|(key, value)| (key, Some(value)))))
     }
+    /// As [`Cursor::glide`], to another key, where the pair passed last, that way, was the last one
+    /// of its key. `None`, and nothing has moved: it was not, or nothing tells, or there is no key.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// # use huon::{Bytes, MultiDef};
+    /// let table = txn.create_table(&MultiDef::<Bytes, Bytes>::new("t"))?;
+    /// for (key, value) in [(b"a", b"1"), (b"a", b"2"), (b"b", b"1")] {
+    ///     table.put(&mut txn, key, value)?;
+    /// }
+    /// txn.commit()?;
+    /// let (txn, mut cursor) = (env.read()?, table.cursor());
+    /// cursor.glide(&txn, true)?;
+    /// assert_eq!(cursor.glide_key(&txn, true)?, None, "`a` has another value");
+    /// cursor.glide(&txn, true)?;
+    /// assert_eq!(cursor.glide_key(&txn, true)?, Some((&b"b"[..], Some(&b"1"[..]))));
+    /// assert_eq!(cursor.glide_key(&txn, true)?, None);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn glide_key<'t>(&mut self, txn: &'t impl Txn, forward: bool) -> Result<Option<Entry<'t>>> {
+        let AnyTxn::Read(read) = txn.any() else { return Ok(None) };
+        if !self.standing.is_on_path(read, forward) {
+            return Ok(None);
+        }
+        let view = TreeView::unordered(&read.snapshot, self.standing.tree());
+        if self.path.has_passed_key(view, forward)? { self.glide(txn, forward) } else { Ok(None) }
+    }
 }

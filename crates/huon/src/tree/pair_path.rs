@@ -203,6 +203,21 @@ impl PairPath {
         Ok(value.map(|value| (key, value)))
     }
 
+    /// Whether the pair passed last, that way, was the last one of its key; `false` also where the
+    /// key has more than few values.
+    pub(crate) fn has_passed_key<S: PageSource + ?Sized>(
+        &self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+        forward: bool,
+    ) -> Result<bool> {
+        let Some(ValuePlace::Few(index)) = self.inner else { return Ok(false) };
+        if !forward || !self.keys.on_item() {
+            return Ok(!forward && index == 0);
+        }
+        let (_, held) = self.held(view.source, view.tree)?;
+        Ok(matches!(held, KeyValues::Few(set) if index >= set.count()))
+    }
+
     /// Steps over a value of the key at hand. `None`: there are no more on that side.
     fn step_inside<'s, S: PageSource + ?Sized>(
         &mut self,
