@@ -144,6 +144,20 @@ fn a_comparator_that_uses_its_own_transaction_is_refused() {
 }
 
 #[test]
+fn a_child_process_goes_no_further_with_a_cursor_of_its_parents() {
+    let env = Env::new();
+    let dbi = env.dbi("t", 0);
+    let txn = env.begin();
+    (0..100_u8).for_each(|n| assert_eq!(put(txn, dbi, &[n], b"v", 0), 0));
+    assert_eq!(mdb_txn_commit(txn), 0);
+    let c = cursor(env.read(), dbi);
+    let next = || go(c, NEXT).map(|(key, _)| key[0]);
+    (0..50).for_each(|n| assert_eq!(next(), Ok(n)));
+    in_child(|| [NEXT, PREV, GET_CURRENT].map(|op| go(c, op) == Err(PANIC)).to_vec());
+    assert_eq!(next(), Ok(50));
+}
+
+#[test]
 fn a_child_process_has_no_transaction_of_its_parents() {
     let env = Env::new();
     let dbi = env.dbi("t", 0);
