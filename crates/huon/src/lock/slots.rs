@@ -2,7 +2,8 @@
 //!
 //! A slot is a cache line of the lock file: a state with the client that owns it, and the txnid it
 //! pins. A client keeps the slots that it ever needed, live but with no pin, in a pool of its own;
-//! so taking one costs no system call and no shared write. A slot that is live with a pin of 0
+//! so taking one costs no system call and no shared write, and where no other thread has come to
+//! the same place of the pool no atomic exchange either. A slot that is live with a pin of 0
 //! protects nothing.
 //!
 //! Invariants:
@@ -34,7 +35,7 @@
 //! A reader that is live cannot be evicted: it holds slices of pages, and no word tells them.
 
 use std::sync::atomic::{AtomicU32, AtomicUsize};
-use std::sync::{Arc, Mutex, MutexGuard};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock};
 use std::time::Duration;
 
 use super::board::{Board, Mark};
@@ -45,7 +46,7 @@ use crate::alloc::{TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::os::word::{Ordering, fence};
-use crate::os::{clock, fork, locked};
+use crate::os::{BiasedLock, clock, fork, locked};
 use crate::planted::{self, Bug};
 
 const STATE_MASK: u64 = 3;
@@ -149,8 +150,7 @@ pub(crate) struct Slots {
     clients: Arc<Clients>,
     me: ClientId,
     live: u64,
-    /// Index + 1 of a pooled slot, or 0.
-    places: Box<[PooledSlot]>,
+    places: Box<[Place]>,
     overflow: Mutex<Vec<u32>>,
     owned: AtomicUsize,
     /// Where the last search for a free slot ended.
@@ -158,15 +158,33 @@ pub(crate) struct Slots {
     fork_generation: u32,
 }
 
+/// The index of a pooled slot, if there is one. The first thread that comes here owns the lock.
+///
 /// On cache lines of its own (and of the pair that the prefetcher fetches).
+#[derive(Default)]
 #[repr(align(128))]
-struct PooledSlot(AtomicU32);
+struct Place(OnceLock<BiasedLock<Option<u32>>>);
+
+impl Place {
+    /// Takes the slot, if there is one and no other thread is here.
+    #[inline]
+    fn take(&self) -> Option<u32> {
+        self.0.get()?.try_lock()?.take()
+    }
+
+    /// Puts a slot here; whether there was room, and no other thread.
+    #[inline]
+    fn put(&self, index: u32) -> bool {
+        let place = self.0.get_or_init(|| BiasedLock::new(None)).try_lock();
+        place.is_some_and(|mut place| place.is_none() && place.replace(index).is_none())
+    }
+}
 
 impl Slots {
     /// The client must have joined.
     pub(crate) fn new(clients: Arc<Clients>) -> Result<Slots> {
         let me = clients.me();
-        let places = collected((0..PLACES).map(|_| PooledSlot(AtomicU32::new(0))))?;
+        let places = collected((0..PLACES).map(|_| Place::default()))?;
         Ok(Slots {
             clients,
             me,
@@ -182,12 +200,11 @@ impl Slots {
     /// A slot for a reader, without a pin yet. From the pool: no allocation and no system call.
     #[inline]
     pub(crate) fn claim(&self) -> Result<Slot> {
-        let pooled = self.place().swap(0, Ordering::Acquire);
         // No child comes here: it has a client, and slots, of its own.
-        if pooled != 0 && self.is_live(pooled - 1) {
-            return Ok(Slot { index: pooled - 1 });
+        match self.place().take() {
+            Some(index) if self.is_live(index) => Ok(Slot { index }),
+            _ => self.claim_slow(),
         }
-        self.claim_slow()
     }
 
     /// Whether this process is a forked child of the client.
@@ -203,9 +220,7 @@ impl Slots {
             return;
         }
         self.board().row(slot.index)[SLOT_PIN].store(0, Ordering::Release);
-        let kept =
-            self.place().compare_exchange(0, slot.index + 1, Ordering::Release, Ordering::Relaxed);
-        if kept.is_err() {
+        if !self.place().put(slot.index) {
             self.lock_overflow().push(slot.index);
         }
     }
@@ -334,8 +349,13 @@ impl Slots {
     // ---- the pool
 
     #[inline]
-    fn place(&self) -> &AtomicU32 {
-        &self.places[clock::thread_id() as usize % PLACES].0
+    fn place(&self) -> &Place {
+        &self.places[clock::thread_id() as usize % PLACES]
+    }
+
+    #[cfg(test)]
+    pub(super) fn owns_place(&self) -> bool {
+        self.place().0.get().is_some_and(BiasedLock::is_owned_here)
     }
 
     /// Whether the slot is still ours to use: no fork, and no other client took this one for dead
@@ -388,11 +408,7 @@ impl Slots {
     }
 
     fn steal(&self) -> Option<u32> {
-        let full = |place: &&PooledSlot| place.0.load(Ordering::Relaxed) != 0;
-        self.places.iter().filter(full).find_map(|place| match place.0.swap(0, Ordering::Acquire) {
-            0 => None,
-            pooled => Some(pooled - 1),
-        })
+        self.places.iter().find_map(Place::take)
     }
 
     fn claim_new(&self) -> Result<Slot> {

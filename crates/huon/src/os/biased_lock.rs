@@ -85,6 +85,12 @@ impl<T> BiasedLock<T> {
         self.value.into_inner()
     }
 
+    /// Whether the calling thread takes it without an exchange.
+    #[cfg(test)]
+    pub(crate) fn is_owned_here(&self) -> bool {
+        self.owner.load(Ordering::Relaxed) == ThisThread::get().number
+    }
+
     /// Takes it, if it is free. Costs the owner two stores, the first other thread a call of the
     /// kernel, and all after that an exchange.
     #[inline]

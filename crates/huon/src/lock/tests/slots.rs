@@ -1,5 +1,6 @@
 use super::*;
 use crate::error::Error;
+use crate::os::BiasedLock;
 
 #[test]
 fn a_reader_protects_what_it_sees() {
@@ -172,6 +173,19 @@ fn lost_slots_are_not_touched() {
     lost.slots.release(slot);
     assert_eq!(other.slots.list().unwrap().len(), 2);
     held.into_iter().for_each(|slot| other.slots.release(slot));
+}
+
+/// A thread that is alone at its place of the pool needs no exchange to take a slot there.
+#[test]
+fn a_place_of_the_pool_has_an_owner() {
+    let (a, _) = Seat::memory(&MemoryFile::new(BOOT));
+    for _ in 0..3 {
+        let slot = a.slots.claim().unwrap();
+        assert_eq!(slot.index(), 0);
+        a.slots.release(slot);
+        // Where the system has no barrier for all threads, no lock has an owner.
+        assert_eq!(a.slots.owns_place(), BiasedLock::new(()).is_owned_here());
+    }
 }
 
 /// Claim and release from many threads: every slot has one user.
