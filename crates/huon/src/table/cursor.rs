@@ -240,7 +240,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
             return Ok(pair.map(|(key, value)| (key, Some(value))));
         }
         // As ranges do it, whose code this shares.
-        match self.path.keys.pass(view.ordered_by(AnyOrder::UNORDERED), forward)? {
+        match self.path.keys.pass(view, forward)? {
             Some(cell) if cell.kind == PayloadKind::Inline => {
                 Ok(Some((cell.key, Some(cell.payload))))
             }

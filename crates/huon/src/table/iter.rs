@@ -5,13 +5,12 @@ use std::marker::PhantomData;
 use std::ops::{Bound, RangeBounds};
 
 use crate::error::Result;
-use crate::page::{AnyOrder, PayloadKind, SlottedLeaf};
+use crate::page::{AnyOrder, PayloadKind, SlottedLeaf, Tree};
 use crate::store::pages::Pages;
 use crate::table::codec::{Codec, KeyCodec, KeyPrefix};
 use crate::table::def::Table;
 use crate::table::txn::{AnySource, AnyTxn, Txn, in_range, value};
 use crate::tree::cursor::{Cells, Items, LeafSpan};
-use crate::tree::view::TreeView;
 use crate::txn::names::TableId;
 use crate::txn::snapshot::Snapshot;
 
@@ -52,8 +51,8 @@ pub struct Range<'t, K, V> {
 /// The leaves of either kind of transaction. Each kind has its own code here: through
 /// [`AnySource`] a scan takes 5 % more instructions.
 pub(super) enum LeafSpans<'t> {
-    Read(LeafSpan<'t, Snapshot, AnyOrder<'t>>),
-    Write(LeafSpan<'t, Pages, AnyOrder<'t>>),
+    Read(LeafSpan<'t, Snapshot>),
+    Write(LeafSpan<'t, Pages>),
 }
 
 impl<'t> LeafSpans<'t> {
@@ -82,25 +81,37 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
     ) -> Result<Range<'t, K, V>> {
-        let tree = txn.tree(id)?;
-        let order = txn.order_in(id, &tree, (from, to))?;
+        // As most gets: a table at hand, whose record need not be copied to be looked at.
+        if let AnyTxn::Read(read) = txn
+            && let Some(Some(tree)) = read.tree_at_hand(read.core().names.number(id)?)
+        {
+            return Range::within(txn, id, tree, (from, to));
+        }
+        Range::within(txn, id, &txn.tree(id)?, (from, to))
+    }
+
+    /// As [`Range::new`], in the table's tree.
+    fn within(
+        txn: AnyTxn<'t>,
+        id: TableId,
+        tree: &Tree,
+        (from, to): (Bound<&[u8]>, Bound<&[u8]>),
+    ) -> Result<Range<'t, K, V>> {
+        let order = txn.order_in(id, tree, (from, to))?;
         let mut range = Range {
             source: txn.source(),
             leaves: match txn {
-                AnyTxn::Read(txn) => {
-                    LeafSpans::Read(LeafSpan::all(TreeView::new(&txn.snapshot, &tree, order)))
-                }
-                AnyTxn::Write(txn) => {
-                    LeafSpans::Write(LeafSpan::all(TreeView::new(txn.pages(), &tree, order)))
-                }
+                AnyTxn::Read(txn) => LeafSpans::Read(LeafSpan::all(&txn.snapshot, tree)),
+                AnyTxn::Write(txn) => LeafSpans::Write(LeafSpan::all(txn.pages(), tree)),
             },
             items: Items::new(),
             is_main: id.is_main(),
             types: PhantomData,
         };
-        match &mut range.leaves {
-            LeafSpans::Read(leaves) => leaves.bound(from, to)?,
-            LeafSpans::Write(leaves) => leaves.bound(from, to)?,
+        match (&mut range.leaves, order) {
+            (LeafSpans::Read(leaves), AnyOrder::Bytes(order)) => leaves.bound(order, from, to)?,
+            (LeafSpans::Read(leaves), order) => leaves.bound(order, from, to)?,
+            (LeafSpans::Write(leaves), order) => leaves.bound(order, from, to)?,
         }
         Ok(range)
     }

@@ -117,10 +117,9 @@ impl<'s> ReadLeaf<'s> for AnyLeaf<'s> {
 }
 
 /// The leaves of a tree between two bounds, from both ends.
-pub(crate) struct LeafSpan<'s, S: ?Sized, O> {
+pub(crate) struct LeafSpan<'s, S: ?Sized> {
     source: &'s S,
     tree: Tree,
-    order: O,
     /// The first item that was not handed out from the front; nowhere until the front has begun.
     front: Path,
     /// The first item that is not part of the span, or was handed out from the back; nowhere until
@@ -129,37 +128,41 @@ pub(crate) struct LeafSpan<'s, S: ?Sized, O> {
     done: bool,
 }
 
-impl<'s, S: PageSource + ?Sized, O: KeyOrder> LeafSpan<'s, S, O> {
+impl<'s, S: PageSource + ?Sized> LeafSpan<'s, S> {
     /// The leaves from `from` to `to`. An upper bound below the lower one gives nothing. Costs a
     /// descent for each bound; an open end costs one when it is first asked.
-    pub(crate) fn new(
+    pub(crate) fn new<O: KeyOrder>(
         view: TreeView<'s, '_, S, O>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<LeafSpan<'s, S, O>> {
-        let mut span = LeafSpan::all(view);
-        span.bound(from, to)?;
+    ) -> Result<LeafSpan<'s, S>> {
+        let mut span = LeafSpan::all(view.source, view.tree);
+        span.bound(view.order, from, to)?;
         Ok(span)
     }
 
     /// All leaves.
     #[inline(always)]
-    pub(crate) fn all(view: TreeView<'s, '_, S, O>) -> LeafSpan<'s, S, O> {
+    pub(crate) fn all(source: &'s S, tree: &Tree) -> LeafSpan<'s, S> {
         LeafSpan {
-            source: view.source,
-            tree: *view.tree,
-            order: view.order,
+            source,
+            tree: *tree,
             front: Path::new(),
             back: Path::new(),
-            done: view.tree.depth == 0,
+            done: tree.depth == 0,
         }
     }
 
     /// Makes a span of all leaves, of which none was handed out, that of [`LeafSpan::new`]. In
     /// place: a span is too large to be moved for nothing.
-    pub(crate) fn bound(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<()> {
-        self.done |= is_reversed(self.order, from, to);
-        let view = TreeView::new(self.source, &self.tree, self.order);
+    pub(crate) fn bound<O: KeyOrder>(
+        &mut self,
+        order: O,
+        from: Bound<&[u8]>,
+        to: Bound<&[u8]>,
+    ) -> Result<()> {
+        self.done |= is_reversed(order, from, to);
+        let view = TreeView::new(self.source, &self.tree, order);
         if !self.done && from != Bound::Unbounded {
             place(view, &mut self.front, from, Edge::Lower)?;
         }
@@ -176,9 +179,9 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> LeafSpan<'s, S, O> {
         }
         self.source.check_alive()?;
         if self.front.is_nowhere() {
-            self.front.first(TreeView::new(self.source, &self.tree, self.order))?;
+            self.front.first(TreeView::unordered(self.source, &self.tree))?;
         }
-        self.front.settle(TreeView::new(self.source, &self.tree, self.order))?;
+        self.front.settle(TreeView::unordered(self.source, &self.tree))?;
         if !self.front.on_item() || self.front.same_place(&self.back) {
             return Ok(None);
         }
@@ -198,10 +201,10 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> LeafSpan<'s, S, O> {
         }
         self.source.check_alive()?;
         if self.back.is_nowhere() {
-            self.back.end(TreeView::new(self.source, &self.tree, self.order))?;
+            self.back.end(TreeView::unordered(self.source, &self.tree))?;
         }
         if !self.front.same_place(&self.back) {
-            self.back.settle_back(TreeView::new(self.source, &self.tree, self.order))?;
+            self.back.settle_back(TreeView::unordered(self.source, &self.tree))?;
         }
         if self.back.last().index == 0 || self.front.same_place(&self.back) {
             return Ok(None);
@@ -326,18 +329,18 @@ fn take_leaf<'s, L: LeafItems<'s>>(
 }
 
 /// The items of a tree between two bounds, from both ends.
-pub(crate) struct Span<'s, S: ?Sized, O, L = SlottedLeaf<'s>> {
-    leaves: LeafSpan<'s, S, O>,
+pub(crate) struct Span<'s, S: ?Sized, L = SlottedLeaf<'s>> {
+    leaves: LeafSpan<'s, S>,
     items: Items<L>,
 }
 
-impl<'s, S: PageSource + ?Sized, O: KeyOrder, L: ReadLeaf<'s>> Span<'s, S, O, L> {
+impl<'s, S: PageSource + ?Sized, L: ReadLeaf<'s>> Span<'s, S, L> {
     /// As [`LeafSpan::new`].
-    pub(crate) fn new(
+    pub(crate) fn new<O: KeyOrder>(
         view: TreeView<'s, '_, S, O>,
         from: Bound<&[u8]>,
         to: Bound<&[u8]>,
-    ) -> Result<Span<'s, S, O, L>> {
+    ) -> Result<Span<'s, S, L>> {
         let leaves = LeafSpan::new(view, from, to)?;
         Ok(Span { leaves, items: Items::new() })
     }

@@ -11,7 +11,7 @@ use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 use crate::tree::watched::Watched;
 use crate::txn::snapshot::Snapshot;
-use crate::{Bytes, Env, MultiDef, ReadAhead, Table, TableDef, U64};
+use crate::{Bytes, Env, MultiDef, Order, Range, ReadAhead, Table, TableDef, U64, Unit};
 
 /// The leaves of a whole walk, each with whether it was asked for before it was entered.
 fn walk(source: &Snapshot, tree: &Tree, forward: bool) -> Vec<(Ptr, bool)> {
@@ -200,4 +200,44 @@ fn the_pairs_of_a_leaf_are_passed_with_one_look_at_it() {
         assert!(passed.is_sorted_by(|a, b| (a < b) == forward));
         assert_eq!(watched.pages.get(), 1);
     }
+}
+
+fn keys_of<'t>(range: Range<'t, Bytes, Unit>) -> impl DoubleEndedIterator<Item = &'t [u8]> {
+    range.map(|record| record.unwrap().0)
+}
+
+/// Where separators are as long as keys, branches have two children: paths have more frames than
+/// they have room for in themselves.
+#[test]
+#[cfg_attr(miri, ignore = "thousands of pages")]
+fn a_tree_of_many_levels_is_walked_and_changed() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = Env::options().page_bytes(256).open_simulated(&disk).unwrap();
+    let order = Order::custom("as bytes", |a, b| a.cmp(b));
+    let mut txn = env.write().unwrap();
+    let t = txn.create_table(&TableDef::<Bytes, Unit>::new("t").ordered(order)).unwrap();
+    let mut keys: Vec<String> = (0..2000).map(|number| format!("{number:0100}")).collect();
+    keys.iter().try_for_each(|key| t.put(&mut txn, key.as_bytes(), ()).map(drop)).unwrap();
+    assert!(txn.table_stat(b"t").unwrap().unwrap().depth > 8);
+    for round in 0.. {
+        assert!(keys_of(t.iter(&txn).unwrap()).eq(keys.iter().map(String::as_bytes)));
+        assert!(keys_of(t.iter(&txn).unwrap()).rev().eq(keys.iter().rev().map(String::as_bytes)));
+        let mut cursor = t.cursor();
+        for (at, key) in keys.iter().enumerate() {
+            assert_eq!(cursor.next(&txn).unwrap(), Some((key.as_bytes(), ())));
+            let next = keys.get(at + 1).map(String::as_bytes);
+            let other = cursor.clone().next(&txn).unwrap().map(|record| record.0);
+            assert_eq!(other, next);
+            assert_eq!(keys_of(t.range(&txn, key.as_bytes()..).unwrap()).nth(1), next);
+        }
+        if round == 1 {
+            break;
+        }
+        let (gone, kept) =
+            keys.into_iter().enumerate().partition::<Vec<_>, _>(|(at, _)| at % 3 == 0);
+        gone.iter().for_each(|(_, key)| assert!(t.remove(&mut txn, key.as_bytes()).unwrap()));
+        keys = kept.into_iter().map(|(_, key)| key).collect();
+    }
+    txn.commit().unwrap();
+    assert!(env.check().unwrap().is_clean());
 }

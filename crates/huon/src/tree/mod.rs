@@ -16,6 +16,7 @@ mod cursor_tests;
 pub(crate) mod edit;
 mod estimate;
 pub(crate) mod finger;
+mod frames;
 pub(crate) mod many;
 pub(crate) mod multi;
 pub(crate) mod nearest;

@@ -562,7 +562,7 @@ fn few_of_tree<O: Copy>(
 ) -> Result<Option<PayloadKind>> {
     let all = Bound::Unbounded;
     let view = TreeView::unordered(&*values.pages, values.tree);
-    let mut span: Span<'_, _, _, page::AnyLeaf<'_>> = Span::new(view, all, all)?;
+    let mut span: Span<'_, _, page::AnyLeaf<'_>> = Span::new(view, all, all)?;
     let mut flat = Flat::default();
     while let Some(value) = span.next()? {
         if flat.bytes() + value.len() > max {

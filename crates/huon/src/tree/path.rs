@@ -6,32 +6,25 @@
 //! T1. A path stands on an item (`index < count` of its leaf), or at the end of the tree (last
 //!     leaf, `index == count`), or nowhere (empty tree).
 
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::os::Ahead;
 use crate::page::{
-    AnyLeaf, Branch, BranchMut, Cell, KeyOrder, LeafItems, MAX_DEPTH, PayloadKind, Ptr, Reason,
-    SlottedLeaf, Tree,
+    AnyLeaf, Branch, BranchMut, Cell, KeyOrder, LeafItems, PayloadKind, Ptr, Reason, SlottedLeaf,
+    Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
+use crate::tree::frames::{Frame, Frames};
 use crate::tree::view::TreeView;
 use crate::tree::window::Window;
 
-const FRAMES: usize = MAX_DEPTH as usize;
-
-/// One page of a path and the place in it.
-#[derive(Clone, Copy, Default, Debug)]
-pub(crate) struct Frame {
-    pub(crate) ptr: Ptr,
-    pub(crate) index: usize,
-    pub(crate) count: usize,
-}
+/// What a path has that is asked for its last page.
+const SOMEWHERE: &str = "a path with a leaf";
 
 /// The frames from the root down to a leaf (or to a branch, for writers).
 #[derive(Clone, Debug)]
 pub(crate) struct Path {
-    frames: [Frame; FRAMES],
-    depth: usize,
+    frames: Frames,
     /// Level of the last frame: 0 for a leaf.
     floor: u8,
     /// Whether the last turn led forward, and how many before it did likewise.
@@ -41,6 +34,9 @@ pub(crate) struct Path {
     pub(crate) ahead: Ahead,
     window: Window,
 }
+
+/// Two of them are made and moved with each range.
+const _: () = assert!(size_of::<Path>() <= 280);
 
 /// A place in a leaf: before which key, and before which of the values in its cell.
 #[doc(hidden)]
@@ -96,72 +92,76 @@ enum Aim<'k> {
 }
 
 impl Path {
+    /// A constant, as [`Frames::NONE`].
+    const NOWHERE: Path = Path {
+        frames: Frames::NONE,
+        floor: 0,
+        forward: true,
+        turns: 0,
+        ahead: Ahead::NONE,
+        window: Window::NONE,
+    };
+
+    #[inline(always)]
     pub(crate) fn new() -> Path {
-        Path {
-            frames: [Frame::default(); FRAMES],
-            depth: 0,
-            floor: 0,
-            forward: true,
-            turns: 0,
-            ahead: Ahead::NONE,
-            window: Window::NONE,
-        }
+        Path::NOWHERE
     }
 
     pub(crate) fn is_nowhere(&self) -> bool {
-        self.depth == 0
+        self.frames().is_empty()
     }
 
+    #[inline(always)]
     pub(crate) fn frames(&self) -> &[Frame] {
-        &self.frames[..self.depth]
+        self.frames.all()
     }
 
+    #[inline(always)]
     pub(crate) fn frames_mut(&mut self) -> &mut [Frame] {
-        &mut self.frames[..self.depth]
+        self.frames.all_mut()
     }
 
     /// The last frame.
+    #[inline(always)]
     pub(crate) fn last(&self) -> &Frame {
-        &self.frames[self.depth - 1]
+        self.frames().last().expect(SOMEWHERE)
     }
 
+    #[inline(always)]
     pub(crate) fn last_mut(&mut self) -> &mut Frame {
-        &mut self.frames[self.depth - 1]
+        self.frames_mut().last_mut().expect(SOMEWHERE)
     }
 
     /// The level of the page in frame `at`.
     pub(crate) fn level(&self, at: usize) -> u8 {
-        self.floor + (self.depth - 1 - at) as u8
+        self.floor + (self.frames().len() - 1 - at) as u8
     }
 
     /// Whether the path stands on an item.
     pub(crate) fn on_item(&self) -> bool {
-        self.depth > 0 && self.last().index < self.last().count
+        self.frames().last().is_some_and(|frame| frame.index < frame.count)
     }
 
     /// Where in the leaf `ptr` the path stands, if it does.
     #[inline]
     pub(crate) fn index_in(&self, ptr: Ptr) -> Option<usize> {
-        if self.depth > 0 && self.last().ptr == ptr { Some(self.last().index) } else { None }
+        self.frames().last().filter(|frame| frame.ptr == ptr).map(|frame| frame.index)
     }
 
     /// Whether two paths of one tree stand at the same place.
     pub(crate) fn same_place(&self, other: &Path) -> bool {
-        match (self.depth, other.depth) {
-            (0, 0) => true,
-            (0, _) | (_, 0) => false,
-            _ => self.last().ptr == other.last().ptr && self.last().index == other.last().index,
-        }
+        let place = |path: &Path| path.frames().last().map(|frame| (frame.ptr, frame.index));
+        place(self) == place(other)
     }
 
     /// Whether every page of the path is the last (or first) of its level.
     pub(crate) fn on_right_edge(&self) -> bool {
-        let (_, branches) = self.frames().split_last().expect("a path with a leaf");
+        let (_, branches) = self.frames().split_last().expect(SOMEWHERE);
         branches.iter().all(|frame| frame.index + 1 == frame.count)
     }
 
     pub(crate) fn on_left_edge(&self) -> bool {
-        let (_, branches) = self.frames().split_last().expect("a path with a leaf");
+        let (_, branches) = self.frames().split_last().expect(SOMEWHERE);
         branches.iter().all(|frame| frame.index == 0)
     }
 
@@ -235,15 +235,14 @@ impl Path {
     }
 
     fn start(&mut self, tree: &Tree, floor: u8, forward: bool) {
-        self.depth = 0;
+        self.frames.truncate(0);
         self.turns = 0;
         self.forward = forward;
         self.ahead = Ahead::NONE;
         self.window = Window::NONE;
         self.floor = floor;
         if tree.depth > floor {
-            self.frames[0] = Frame { ptr: tree.root, index: 0, count: 0 };
-            self.depth = 1;
+            self.frames.push(Frame::new(tree.root));
         }
     }
 
@@ -253,12 +252,8 @@ impl Path {
         view: TreeView<'_, '_, S, O>,
         aim: &Aim<'_>,
     ) -> Result<bool> {
-        if self.depth == 0 {
-            return Ok(false);
-        }
-        loop {
-            let level = view.tree.depth - self.depth as u8;
-            let frame = &mut self.frames[self.depth - 1];
+        let mut level = view.tree.depth - self.frames().len() as u8;
+        while let Some(frame) = self.frames.all_mut().last_mut() {
             if level == 0 {
                 return aim_leaf(view.leaf(frame.ptr)?, frame, view.order, aim);
             }
@@ -278,13 +273,11 @@ impl Path {
                 self.look_beyond(view.source, &branch, index);
             }
             let child = branch.child(index);
-            if self.depth == FRAMES {
-                return Err(Error::corrupt(child.pgno.0, Reason::Depth.text()));
-            }
             view.source.prefetch(child);
-            self.frames[self.depth] = Frame { ptr: child, index: 0, count: 0 };
-            self.depth += 1;
+            self.frames.push(Frame::new(child));
+            level -= 1;
         }
+        Ok(false)
     }
 
     /// Leaves the end of a leaf for the start of the next one, if there is one (T1).
@@ -293,7 +286,7 @@ impl Path {
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        while self.depth > 0 && self.last().index >= self.last().count {
+        while self.frames().last().is_some_and(|frame| frame.index >= frame.count) {
             if !self.turn(view, &Aim::First)? {
                 break;
             }
@@ -307,7 +300,7 @@ impl Path {
         &mut self,
         view: TreeView<'_, '_, S, O>,
     ) -> Result<()> {
-        while self.depth > 0 && self.last().index == 0 {
+        while self.frames().last().is_some_and(|frame| frame.index == 0) {
             if !self.turn(view, &Aim::Last)? {
                 break;
             }
@@ -329,11 +322,11 @@ impl Path {
         view: TreeView<'_, '_, S, O>,
     ) -> Result<bool> {
         self.settle_back(view)?;
-        if self.depth == 0 || self.last().index == 0 {
+        let Some(frame) = self.frames_mut().last_mut().filter(|frame| frame.index > 0) else {
             return Ok(false);
-        }
+        };
+        frame.index -= 1;
         self.ahead.ask_on();
-        self.last_mut().index -= 1;
         Ok(true)
     }
 
@@ -345,7 +338,7 @@ impl Path {
         forward: bool,
     ) -> Result<Option<Cell<'s>>> {
         let mut may_leave = true;
-        while let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
+        while let Some(frame) = self.frames.all_mut().last_mut() {
             let at = if forward { frame.index } else { frame.index.wrapping_sub(1) };
             if at < frame.count {
                 let leaf = view.source.leaf_again(frame.ptr, frame.count)?;
@@ -372,7 +365,7 @@ impl Path {
         most: usize,
         mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
     ) {
-        let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) else { return };
+        let Some(frame) = self.frames.all_mut().last_mut() else { return };
         let Some(page) = source.bytes_again(frame.ptr) else { return };
         let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
         let (from, until) = if forward {
@@ -396,7 +389,7 @@ impl Path {
 
     /// Goes to another place in its leaf.
     pub(crate) fn go_in_leaf(&mut self, place: InLeaf) {
-        if let Some(frame) = self.frames.get_mut(self.depth.wrapping_sub(1)) {
+        if let Some(frame) = self.frames.all_mut().last_mut() {
             frame.index = place.key().min(frame.count);
         }
     }
@@ -421,9 +414,8 @@ impl Path {
         aim: &Aim<'_>,
     ) -> Result<bool> {
         let forward = matches!(aim, Aim::First);
-        let branches = self.depth - 1;
-        let turning = (0..branches).rev().find(|&at| {
-            let frame = &self.frames[at];
+        let (_, branches) = self.frames().split_last().expect(SOMEWHERE);
+        let turning = branches.iter().rposition(|frame| {
             if forward { frame.index + 1 < frame.count } else { frame.index > 0 }
         });
         let Some(at) = turning else { return Ok(false) };
@@ -439,7 +431,7 @@ impl Path {
             return Err(damaged(self.last().ptr, Reason::Cycle));
         }
         let level = self.level(at);
-        let frame = &mut self.frames[at];
+        let frame = &mut self.frames_mut()[at];
         frame.index = if forward { frame.index + 1 } else { frame.index - 1 };
         let index = frame.index;
         let branch = view.source.branch(frame.ptr, level)?;
@@ -447,8 +439,8 @@ impl Path {
         if level == 1 {
             self.look_beyond(view.source, &branch, index);
         }
-        self.frames[at + 1] = Frame { ptr: child, index: 0, count: 0 };
-        self.depth = at + 2;
+        self.frames.truncate(at + 1);
+        self.frames.push(Frame::new(child));
         self.descend(view, aim)?;
         // No operation leaves an empty leaf beside others, and stepping over them would have no end
         // in a file whose branches name one a million times.

@@ -9,7 +9,8 @@ use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::cursor::{Edge, is_reversed, place};
 use crate::tree::edit::TreeMut;
-use crate::tree::path::{Frame, Path};
+use crate::tree::frames::Frame;
+use crate::tree::path::Path;
 
 /// Whose records a delete is about.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

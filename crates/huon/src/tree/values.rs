@@ -110,7 +110,7 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
 /// Values of one key, from both ends.
 pub(crate) enum ValueIter<'s, S: ?Sized> {
     Few(SetItems<'s>),
-    Tree(Box<Span<'s, S, AnyOrder<'s>, AnyLeaf<'s>>>),
+    Tree(Box<Span<'s, S, AnyLeaf<'s>>>),
 }
 
 impl<'s, S: PageSource + ?Sized> ValueIter<'s, S> {
@@ -181,7 +181,7 @@ pub(crate) struct PairIter<'s, S: ?Sized> {
     source: &'s S,
     tree: Tree,
     order: AnyOrder<'s>,
-    keys: Span<'s, S, AnyOrder<'s>>,
+    keys: Span<'s, S>,
     front: CurrentKey<'s, S>,
     back: CurrentKey<'s, S>,
 }

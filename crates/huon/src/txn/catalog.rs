@@ -120,7 +120,7 @@ pub(crate) fn names<S: PageSource>(source: &S, main: &Tree) -> Result<Vec<Vec<u8
     let mut names = Vec::new();
     let mut room = source.bytes_max();
     let (view, open) = (TreeView::new(source, main, NAMES), Bound::Unbounded);
-    let mut span: Span<'_, S, _> = Span::new(view, open, open)?;
+    let mut span: Span<'_, S> = Span::new(view, open, open)?;
     while let Some(cell) = span.next()? {
         if cell.kind == PayloadKind::Table {
             // A hostile file shows the same bytes as many names.
