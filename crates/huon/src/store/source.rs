@@ -85,10 +85,14 @@ pub(crate) trait PageSource {
         admit(page, ptr, Kind::Leaf, 0).and_then(|count| SlottedLeaf::view(page, count)).on(ptr)
     }
 
-    /// The same of a leaf that was read before, with so many records, and has not changed since.
+    /// The same of a leaf that was read before, with so many records, and has not changed since;
+    /// see [`PageSource::bytes_again`].
     #[inline(always)]
     fn leaf_again(&self, ptr: Ptr, count: usize) -> Result<SlottedLeaf<'_>> {
-        SlottedLeaf::view(self.bytes(ptr)?, count).on(ptr)
+        match self.bytes_again(ptr) {
+            Some(page) => SlottedLeaf::view(page, count).on(ptr),
+            None => self.leaf(ptr),
+        }
     }
 
     /// The leaf of `tree` that `ptr` names, of the kind that its leaves have.

@@ -11,7 +11,7 @@ use crate::txn::snapshot::Snapshot;
 /// A snapshot, and what was asked of it.
 pub(super) struct Watched<'t> {
     source: &'t Snapshot,
-    /// Pages that were read, each time anew.
+    /// Pages that were read and checked, each time anew.
     pub(super) pages: Cell<u32>,
     /// Leaves whose headers were looked at, each time anew.
     pub(super) headers: Cell<u32>,
@@ -30,6 +30,10 @@ impl PageSource for Watched<'_> {
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
         self.pages.set(self.pages.get() + 1);
         self.source.bytes(ptr)
+    }
+
+    fn bytes_again(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.source.bytes_again(ptr)
     }
 
     fn run(&self, run: &RunRef) -> Result<&[u8]> {
