@@ -56,17 +56,17 @@ pub(super) enum LeafSpans<'t> {
 }
 
 impl<'t> LeafSpans<'t> {
-    pub(super) fn next(&mut self) -> Result<Option<Cells<'t>>> {
+    pub(super) fn next(&mut self, out: &mut Cells<'t>) -> Result<()> {
         match self {
-            LeafSpans::Read(leaves) => leaves.next(),
-            LeafSpans::Write(leaves) => leaves.next(),
+            LeafSpans::Read(leaves) => leaves.next(out),
+            LeafSpans::Write(leaves) => leaves.next(out),
         }
     }
 
-    pub(super) fn next_back(&mut self) -> Result<Option<Cells<'t>>> {
+    pub(super) fn next_back(&mut self, out: &mut Cells<'t>) -> Result<()> {
         match self {
-            LeafSpans::Read(leaves) => leaves.next_back(),
-            LeafSpans::Write(leaves) => leaves.next_back(),
+            LeafSpans::Read(leaves) => leaves.next_back(out),
+            LeafSpans::Write(leaves) => leaves.next_back(out),
         }
     }
 }
@@ -120,9 +120,9 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     pub(super) fn step(&mut self, forward: bool) -> Result<Option<Record<'t, K, V>>> {
         loop {
             let cell = if forward {
-                self.items.next(|| self.leaves.next())?
+                self.items.next(|out| self.leaves.next(out))?
             } else {
-                self.items.next_back(|| self.leaves.next_back())?
+                self.items.next_back(|out| self.leaves.next_back(out))?
             };
             let Some(cell) = cell else { return Ok(None) };
             let value = match cell.kind {

@@ -71,7 +71,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     }
 
     fn next_leaf(&mut self) -> Result<Option<Leaf<'t, K, V>>> {
-        while let Some(items) = self.items.next_leaf(|| self.leaves.next())? {
+        while let Some(items) = self.items.next_leaf(|out| self.leaves.next(out))? {
             let (from, until) = self.shown(&items, true);
             let (items, rest) = items.split_at(until);
             self.items.put_back_front(rest);
@@ -83,7 +83,7 @@ impl<'t, K: KeyCodec, V: Codec> Range<'t, K, V> {
     }
 
     fn next_leaf_back(&mut self) -> Result<Option<Leaf<'t, K, V>>> {
-        while let Some(items) = self.items.next_leaf_back(|| self.leaves.next_back())? {
+        while let Some(items) = self.items.next_leaf_back(|out| self.leaves.next_back(out))? {
             let (from, until) = self.shown(&items, false);
             let (rest, items) = items.split_at(from);
             self.items.put_back_back(rest);

@@ -30,7 +30,8 @@ pub(crate) struct Stretch<L> {
 pub(crate) type Cells<'s> = Stretch<SlottedLeaf<'s>>;
 
 impl<'s, L: LeafItems<'s>> Stretch<L> {
-    const NONE: Stretch<L> = Stretch { ptr: Ptr::NONE, items: L::NONE, ahead: Ahead::NONE };
+    pub(super) const NONE: Stretch<L> =
+        Stretch { ptr: Ptr::NONE, items: L::NONE, ahead: Ahead::NONE };
 
     #[inline]
     pub(crate) fn count(&self) -> usize {
@@ -172,10 +173,12 @@ impl<'s, S: PageSource + ?Sized> LeafSpan<'s, S> {
         Ok(())
     }
 
-    /// The items of the next leaf from the front; never none of them.
-    pub(crate) fn next<L: ReadLeaf<'s>>(&mut self) -> Result<Option<Stretch<L>>> {
+    /// Puts the items of the next leaf from the front into `out`; there are none of them if there
+    /// are no more leaves. In place: they are too large to be moved for nothing.
+    pub(crate) fn next<L: ReadLeaf<'s>>(&mut self, out: &mut Stretch<L>) -> Result<()> {
+        *out = Stretch::NONE;
         if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
+            return Ok(());
         }
         self.source.check_alive()?;
         if self.front.is_nowhere() {
@@ -183,21 +186,23 @@ impl<'s, S: PageSource + ?Sized> LeafSpan<'s, S> {
         }
         self.front.settle(TreeView::unordered(self.source, &self.tree))?;
         if !self.front.on_item() || self.front.same_place(&self.back) {
-            return Ok(None);
+            return Ok(());
         }
         let frame = *self.front.last();
         let met = self.back.index_in(frame.ptr);
         let until = met.unwrap_or(frame.count);
-        let stretch = self.stretch(frame.ptr, frame.index, until, self.front.ahead)?;
+        let items = self.items(frame.ptr, frame.index, until)?;
+        *out = Stretch { ptr: frame.ptr, items, ahead: self.front.ahead };
         self.front.last_mut().index = until;
         self.done = met.is_some();
-        Ok(Some(stretch))
+        Ok(())
     }
 
-    /// The items of the next leaf from the back; never none of them.
-    pub(crate) fn next_back<L: ReadLeaf<'s>>(&mut self) -> Result<Option<Stretch<L>>> {
+    /// As [`LeafSpan::next`], from the back.
+    pub(crate) fn next_back<L: ReadLeaf<'s>>(&mut self, out: &mut Stretch<L>) -> Result<()> {
+        *out = Stretch::NONE;
         if std::mem::replace(&mut self.done, true) {
-            return Ok(None);
+            return Ok(());
         }
         self.source.check_alive()?;
         if self.back.is_nowhere() {
@@ -207,29 +212,23 @@ impl<'s, S: PageSource + ?Sized> LeafSpan<'s, S> {
             self.back.settle_back(TreeView::unordered(self.source, &self.tree))?;
         }
         if self.back.last().index == 0 || self.front.same_place(&self.back) {
-            return Ok(None);
+            return Ok(());
         }
         let frame = *self.back.last();
         let met = self.front.index_in(frame.ptr);
         let from = met.unwrap_or(0);
-        let stretch = self.stretch(frame.ptr, from, frame.index, self.back.ahead)?;
+        let items = self.items(frame.ptr, from, frame.index)?;
+        *out = Stretch { ptr: frame.ptr, items, ahead: self.back.ahead };
         self.back.last_mut().index = from;
         self.done = met.is_some();
-        Ok(Some(stretch))
+        Ok(())
     }
 
-    fn stretch<L: ReadLeaf<'s>>(
-        &self,
-        ptr: Ptr,
-        from: usize,
-        until: usize,
-        ahead: Ahead,
-    ) -> Result<Stretch<L>> {
+    #[inline(always)]
+    fn items<L: ReadLeaf<'s>>(&self, ptr: Ptr, from: usize, until: usize) -> Result<L> {
         // In a damaged tree the ends may meet the wrong way round.
-        match L::read(self.source, &self.tree, ptr)?.slice(from, until) {
-            Some(items) => Ok(Stretch { ptr, items, ahead }),
-            None => Err(damaged(ptr, Reason::Cycle)),
-        }
+        let items = L::read(self.source, &self.tree, ptr)?.slice(from, until);
+        items.ok_or_else(|| damaged(ptr, Reason::Cycle))
     }
 }
 
@@ -244,12 +243,12 @@ impl<'s, L: LeafItems<'s>> Items<L> {
         Items { front: Stretch::NONE, back: Stretch::NONE }
     }
 
-    /// The next item from the front; `more` gives the items of the next leaf. Costs a look at one
-    /// slot and one cell, and once in a leaf the step to it.
+    /// The next item from the front; `more` puts the items of the next leaf somewhere. Costs a look
+    /// at one slot and one cell, and once in a leaf the step to it.
     #[inline(always)]
     pub(crate) fn next(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+        more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
     ) -> Result<Option<L::Item>> {
         if self.front.is_empty() {
             fill(&mut self.front, &mut self.back, more)?;
@@ -261,7 +260,7 @@ impl<'s, L: LeafItems<'s>> Items<L> {
     #[inline(always)]
     pub(crate) fn next_back(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+        more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
     ) -> Result<Option<L::Item>> {
         if self.back.is_empty() {
             fill(&mut self.back, &mut self.front, more)?;
@@ -272,7 +271,7 @@ impl<'s, L: LeafItems<'s>> Items<L> {
     /// All items of a leaf that are next from the front.
     pub(crate) fn next_leaf(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+        more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
     ) -> Result<Option<Stretch<L>>> {
         take_leaf(&mut self.front, &mut self.back, more)
     }
@@ -280,7 +279,7 @@ impl<'s, L: LeafItems<'s>> Items<L> {
     /// All items of a leaf that are next from the back.
     pub(crate) fn next_leaf_back(
         &mut self,
-        more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+        more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
     ) -> Result<Option<Stretch<L>>> {
         take_leaf(&mut self.back, &mut self.front, more)
     }
@@ -296,36 +295,33 @@ impl<'s, L: LeafItems<'s>> Items<L> {
     }
 }
 
-/// Puts the next leaf at hand for an end that has nothing at hand.
+/// Puts the next leaf at hand for an end that has nothing at hand, else what the other end has
+/// left.
 #[inline(never)]
 fn fill<'s, L: LeafItems<'s>>(
     this: &mut Stretch<L>,
     other: &mut Stretch<L>,
-    more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
 ) -> Result<()> {
-    *this = take_leaf(this, other, more)?.unwrap_or(Stretch::NONE);
-    Ok(())
+    let done = more(this);
+    if done.is_err() {
+        *other = Stretch::NONE;
+    } else if this.is_empty() {
+        std::mem::swap(this, other);
+    }
+    done
 }
 
-/// What this end has at hand, else the next leaf, else what the other end has left.
-#[inline(never)]
+/// Takes all that this end has at hand, or would have next.
 fn take_leaf<'s, L: LeafItems<'s>>(
     this: &mut Stretch<L>,
     other: &mut Stretch<L>,
-    more: impl FnOnce() -> Result<Option<Stretch<L>>>,
+    more: impl FnOnce(&mut Stretch<L>) -> Result<()>,
 ) -> Result<Option<Stretch<L>>> {
-    let mut taken = std::mem::replace(this, Stretch::NONE);
-    if taken.is_empty() {
-        taken = match more() {
-            Ok(Some(stretch)) => stretch,
-            Ok(None) => std::mem::replace(other, Stretch::NONE),
-            Err(error) => {
-                *other = Stretch::NONE;
-                return Err(error);
-            }
-        };
+    if this.is_empty() {
+        fill(this, other, more)?;
     }
-    Ok(Some(taken).filter(|taken| !taken.is_empty()))
+    Ok(Some(std::mem::replace(this, Stretch::NONE)).filter(|taken| !taken.is_empty()))
 }
 
 /// The items of a tree between two bounds, from both ends.
@@ -348,19 +344,19 @@ impl<'s, S: PageSource + ?Sized, L: ReadLeaf<'s>> Span<'s, S, L> {
     /// The next item from the front.
     pub(crate) fn next(&mut self) -> Result<Option<L::Item>> {
         let leaves = &mut self.leaves;
-        self.items.next(|| leaves.next())
+        self.items.next(|out| leaves.next(out))
     }
 
     /// The next item from the back.
     pub(crate) fn next_back(&mut self) -> Result<Option<L::Item>> {
         let leaves = &mut self.leaves;
-        self.items.next_back(|| leaves.next_back())
+        self.items.next_back(|out| leaves.next_back(out))
     }
 
     /// All items of a leaf that are next from the front.
     pub(crate) fn next_leaf(&mut self) -> Result<Option<Stretch<L>>> {
         let leaves = &mut self.leaves;
-        self.items.next_leaf(|| leaves.next())
+        self.items.next_leaf(|out| leaves.next(out))
     }
 }
 
