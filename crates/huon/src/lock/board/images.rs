@@ -54,7 +54,9 @@ impl Board {
 
     pub(super) fn fill_image(&self, mark: Mark, image: &[u8; IMAGE_BYTES], used: usize) {
         let fixed = self.fixed();
-        let (used, before) = (used.div_ceil(8), &self.used_words[mark.index()]);
+        // A model's images are short.
+        let used = used.div_ceil(8).min(IMAGE_WORDS);
+        let before = &self.used_words[mark.index()];
         let end = used.max(before.load(Relaxed));
         before.store(used, Relaxed);
         let name = &fixed[IMAGE_MARKS + mark.index()];
