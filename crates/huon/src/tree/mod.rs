@@ -27,6 +27,8 @@ pub(crate) mod path;
 pub(crate) mod put;
 pub(crate) mod read;
 pub(crate) mod shrink;
+#[cfg(test)]
+mod shrink_tests;
 pub(crate) mod values;
 pub(crate) mod view;
 pub(crate) mod walk;

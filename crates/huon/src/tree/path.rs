@@ -154,6 +154,13 @@ impl Path {
         place(self) == place(other)
     }
 
+    /// Leaves the last page for the one above it.
+    pub(crate) fn rise(&mut self) {
+        let above = self.frames.all().len() - 1;
+        self.frames.truncate(above);
+        self.floor += 1;
+    }
+
     /// Whether every page of the path is the last (or first) of its level.
     pub(crate) fn on_right_edge(&self) -> bool {
         let (_, branches) = self.frames().split_last().expect(SOMEWHERE);

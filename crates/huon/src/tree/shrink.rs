@@ -3,6 +3,7 @@
 use std::collections::HashSet;
 use std::ops::{Bound, Range};
 
+use crate::alloc::collected;
 use crate::error::{Error, Result};
 use crate::page::{self, KeyOrder, LeafItems, PayloadKind, Ptr, Reason, Tree};
 use crate::store::pages::Pages;
@@ -49,7 +50,8 @@ impl<O: KeyOrder> TreeMut<'_, O> {
         self.carry_shrinking(path)
     }
 
-    /// Deletes the keys between two bounds; how many there were.
+    /// Deletes the keys between two bounds; how many there were. Leaves that lie between them whole
+    /// are only read: for their counts, and for what they hold elsewhere.
     pub(crate) fn delete_range(&mut self, from: Bound<&[u8]>, to: Bound<&[u8]>) -> Result<u64> {
         let before = self.tree.entries;
         let mut path = Path::new();
@@ -77,12 +79,68 @@ impl<O: KeyOrder> TreeMut<'_, O> {
                 break;
             }
             leaves_left = leaves_left.checked_sub(1).ok_or_else(|| self.false_count())?;
-            path.touch(self.pages, self.tree)?;
-            self.remove_cells(&mut path, frame.index..until, &mut seen)?;
+            if !self.delete_leaves(&mut path, to, &mut seen)? {
+                path.touch(self.pages, self.tree)?;
+                self.remove_cells(&mut path, frame.index..until, &mut seen)?;
+            }
             self.carry_shrinking(&mut path)?;
             self.pages.spill()?;
         }
         Ok(before - self.tree.entries)
+    }
+
+    /// Takes the leaves from that of the path on that end below a bound out of the branch above
+    /// them, where they need not be copied; whether there are any. The path ends at that branch
+    /// then. It stands on a record that is to go, and if that is the first of its leaf, all are.
+    fn delete_leaves(
+        &mut self,
+        path: &mut Path,
+        to: Bound<&[u8]>,
+        seen: &mut HashSet<u32>,
+    ) -> Result<bool> {
+        let [.., branch, leaf] = path.frames() else { return Ok(false) };
+        let (ptr, first) = (branch.ptr, branch.index);
+        let view = self.pages.branch(ptr, 1)?;
+        let end = match to {
+            Bound::Unbounded => view.count(),
+            // The leaf that may have the bound itself is another matter.
+            Bound::Included(to) | Bound::Excluded(to) => view.find(self.order, to).on(ptr)?,
+        };
+        if leaf.index > 0 || end <= first {
+            return Ok(false);
+        }
+        let leaves = collected((first..end).map(|index| view.child(index)))?;
+        path.rise();
+        path.touch(self.pages, self.tree)?;
+        for leaf in &leaves {
+            self.release_leaf(*leaf, seen)?;
+            self.pages.free(*leaf)?;
+            count_page_gone(self.tree, 0);
+        }
+        self.check_editable(path)?;
+        let frame = path.last_mut();
+        frame.count -= leaves.len();
+        // A branch that loses all children leaves the tree itself.
+        if frame.count > 0 {
+            self.branch(frame.ptr, |mut branch| {
+                leaves.iter().try_for_each(|_| branch.remove(first))
+            })?;
+        }
+        Ok(true)
+    }
+
+    /// Counts the records of a leaf as gone, and frees what they hold outside of it.
+    fn release_leaf(&mut self, ptr: Ptr, seen: &mut HashSet<u32>) -> Result<()> {
+        let count = self.pages.any_leaf(self.tree, ptr)?.count();
+        let mut gone = count as u64;
+        if self.tree.overflow_pages > 0 || self.tree.many.is_some() {
+            gone = 0;
+            for index in 0..count {
+                let values = self.release(ptr, index, seen)?;
+                gone = gone.checked_add(values).ok_or_else(|| self.false_count())?;
+            }
+        }
+        self.count_gone(gone)
     }
 
     /// Removes these cells of the leaf of a touched path. `seen`: see [`TreeMut::release`].
@@ -102,16 +160,24 @@ impl<O: KeyOrder> TreeMut<'_, O> {
                 let values = self.release(ptr, index, seen)?;
                 gone = gone.checked_add(values).ok_or_else(|| self.false_count())?;
             }
-            // A damaged tree of values may have named these very pages.
-            let lost = path.frames().iter().find(|frame| !self.pages.is_editable(frame.ptr));
-            if let Some(frame) = lost {
-                return Err(damaged(frame.ptr, Reason::Cycle));
-            }
+            self.check_editable(path)?;
             self.leaf(ptr, |mut leaf| leaf.remove_range(cells))?;
         }
         path.last_mut().count -= count;
-        self.tree.entries =
-            self.tree.entries.checked_sub(gone).ok_or_else(|| self.false_count())?;
+        self.count_gone(gone)
+    }
+
+    /// A damaged tree of values may have named pages of the path.
+    fn check_editable(&self, path: &Path) -> Result<()> {
+        match path.frames().iter().find(|frame| !self.pages.is_editable(frame.ptr)) {
+            Some(frame) => Err(damaged(frame.ptr, Reason::Cycle)),
+            None => Ok(()),
+        }
+    }
+
+    fn count_gone(&mut self, records: u64) -> Result<()> {
+        let left = self.tree.entries.checked_sub(records);
+        self.tree.entries = left.ok_or_else(|| self.false_count())?;
         Ok(())
     }
 
