@@ -1,27 +1,27 @@
 //! Merging runs, step by step and outside the writer lock.
 //!
 //! A step reads a fresh snapshot, merges some megabytes of the inputs into memory, and hands them
-//! over to the output in a short transaction. A merge that is not done in one step leaves a claim
-//! in the manifest: its inputs, its output, and until when it is left to its compactor. The last
-//! key of the output says where to go on, so any process can, once that time is over. The last step
-//! drops the inputs, after it has looked that they are all there by their ids: two compactors that
-//! make the same merge waste work and nothing else.
-//!
-//! L8. The output of a merge that is under way is named by its claim only.
+//! over to the output in a short transaction, which takes the same keys out of the inputs
+//! ([`crate::hand_over`]). A merge that is not done in one step leaves a claim in the manifest: its
+//! inputs, its output, and until when it is left to its compactor. What is left of the inputs says
+//! where to go on, so any process can, once that time is over. Each step looks first whether the
+//! claim is as it was, and all inputs there by their ids: two compactors that make the same merge
+//! waste work and nothing else.
 
 use std::hash::{BuildHasher, RandomState};
 use std::ops::{Bound, Range};
 use std::panic::AssertUnwindSafe;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::sync::{Mutex, TryLockError};
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
 
-use huon::{AnyTxn, RawTable, ReadTxn, Result};
+use huon::{AnyTxn, ReadTxn, Result};
 
-use crate::edit::{Content, Edit, RECORD_BYTES};
+use crate::edit::{Edit, RECORD_BYTES};
 use crate::filter::{self, Maker};
-use crate::format::{Claim, RunRecord};
-use crate::manifest::{Claims, Shared, View};
+use crate::format::{Claim, RunRecord, damaged};
+use crate::hand_over::Merged;
+use crate::manifest::{Run, Shared, View};
 use crate::merge::{Buffer, Merge, Source};
 use crate::options::LEASE_MAX;
 use crate::planted::{self, Bug};
@@ -31,6 +31,10 @@ use crate::record::{now_ms, settled};
 /// A committer merges up to so many bytes for each that it has put. A record is merged about once
 /// for each class of runs, so that is more than there is to merge in the long run.
 const CREDIT: u64 = 16;
+
+/// Merges flush when they have given back one part in so many of the table, and so many steps.
+const RETAINED_PART: u64 = 16;
+const RETAINED_STEPS: u64 = 2;
 
 /// A committer that merges waits no longer for the writer lock: its holder may wait for what the
 /// committer does next.
@@ -48,6 +52,17 @@ pub(crate) struct Lanes {
     credit: AtomicI64,
     /// In this version there was nothing for committers to merge.
     quiet_version: AtomicU64,
+    retained: Mutex<Retained>,
+}
+
+/// What merges have given back and the disk still has. Its pages are reused after the next flush.
+#[derive(Default)]
+struct Retained {
+    /// The durable snapshot, and the version of the table when it was first seen: runs of lower
+    /// numbers are in it.
+    durable: u64,
+    version: u64,
+    bytes: u64,
 }
 
 impl Default for Lanes {
@@ -57,6 +72,7 @@ impl Default for Lanes {
             lanes: Default::default(),
             credit: AtomicI64::new(0),
             quiet_version: AtomicU64::new(0),
+            retained: Mutex::default(),
         }
     }
 }
@@ -103,17 +119,7 @@ pub(crate) struct Job {
 pub(crate) enum Prepared {
     Idle,
     Busy,
-    /// The inputs of the merge that has begun are not all there.
-    Lost,
     Merged(Box<(Job, Merged)>),
-}
-
-/// What a step has merged into memory.
-pub(crate) struct Merged {
-    buffer: Buffer,
-    filter: Option<Maker>,
-    /// Nothing is left of the inputs.
-    is_last: bool,
 }
 
 /// Whether a claim is to be left to its owner. One that lasts longer than any lease does is of a
@@ -139,7 +145,6 @@ impl Shared {
         match self.prepare(lane, wanted, progress.take())? {
             Prepared::Idle => Ok(Step::Idle),
             Prepared::Busy => Ok(Step::Busy),
-            Prepared::Lost => self.abandon(lane),
             Prepared::Merged(prepared) => {
                 let (job, merged) = *prepared;
                 let bytes = merged.buffer.bytes() as u64;
@@ -162,17 +167,15 @@ impl Shared {
         if !self.can_fold(&view) {
             return Ok(Prepared::Idle);
         }
-        let claims = self.claims(&txn)?;
-        let job = match claims[lane as usize].clone() {
+        let job = match view.claims[lane as usize].clone() {
             Some(claim) if claim.owner != self.lanes.owner && is_live(&claim) => {
                 return Ok(Prepared::Busy);
             }
             Some(claim) => {
-                view.check_output(&claim)?;
-                let Some(inputs) = view.inputs_of(&claim) else { return Ok(Prepared::Lost) };
+                let inputs = view.inputs_of(&claim).ok_or_else(|| damaged("a merge (L8)"))?;
                 Job { lane, before: Some(claim.clone()), claim, inputs }
             }
-            None => match self.pick(&view, &claims, lane, wanted) {
+            None => match self.pick(&view, lane, wanted) {
                 Some(inputs) => self.new_job(&view, lane, inputs),
                 None => return Ok(Prepared::Idle),
             },
@@ -189,50 +192,27 @@ impl Shared {
         let claim = Claim {
             owner: self.lanes.owner,
             until: 0,
-            slot: 0,
             inputs: runs.iter().map(|run| run.record.id).collect(),
             drops_tombstones: is_oldest || planted::is(Bug::TombstoneEarly),
             deletes_made: view.newest_delete(),
-            records: 0,
-            tombstones: 0,
-            bytes: 0,
+            output: 0,
         };
         Job { lane, before: None, claim, inputs }
     }
 
     /// The runs of a merge that is to begin.
-    fn pick(
-        &self,
-        view: &View,
-        claims: &Claims,
-        lane: Lane,
-        wanted: Wanted,
-    ) -> Option<Range<usize>> {
+    fn pick(&self, view: &View, lane: Lane, wanted: Wanted) -> Option<Range<usize>> {
         let slack = match wanted {
             Wanted::Due { slack } => slack,
             Wanted::All => {
                 let frozen = view.frozen();
                 let bytes = frozen.iter().map(|run| run.record.bytes).sum();
-                let others = claims.iter().any(Option::is_some);
+                let others = view.claims.iter().any(Option::is_some);
                 return (view.is_mergeable() && !others && self.policy(view).lane(bytes) == lane)
                     .then_some(0..frozen.len());
             }
         };
-        self.policy(view).pick_in(&view.sizes(claims), slack, lane)
-    }
-
-    /// Gives up a merge whose inputs are not all there.
-    fn abandon(&self, lane: Lane) -> Result<Step> {
-        let mut txn = self.env.write()?;
-        let view = self.view(&txn)?;
-        let claim = self.claims(&txn)?[lane as usize].take();
-        if claim.is_some_and(|claim| view.inputs_of(&claim).is_none()) {
-            let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
-            edit.abandon(lane)?;
-            self.counts.lost.fetch_add(1, Ordering::Relaxed);
-            self.publish(txn)?;
-        }
-        Ok(Step::Made(1))
+        self.policy(view).pick_in(&view.sizes(), slack, lane)
     }
 
     /// The filter of the output so far: the one that the last step left, or a new one.
@@ -248,21 +228,19 @@ impl Shared {
         {
             return Ok(progress.filter);
         }
-        let mut keys = 0;
-        for run in &view.frozen()[job.inputs.clone()] {
-            keys += run.table.len(txn)?;
-        }
+        let parts = view.frozen().iter().filter(|run| job.claim.has(run.record.id));
+        let keys = parts.map(|run| run.record.records).sum();
         let header = view.header.as_deref().unwrap_or(&self.header);
         let Some(mut filter) = Maker::of_table(header, keys)? else { return Ok(None) };
-        if job.before.is_some() {
-            for record in self.slot(job.claim.slot)?.iter(txn)? {
+        if let Some((output, _)) = view.parts_of(&job.claim) {
+            for record in output.table.iter(txn)? {
                 filter.add(filter::hash(record?.0));
             }
         }
         Ok(Some(filter))
     }
 
-    /// Merges the records that follow those of the output.
+    /// Merges the records that the inputs have left.
     fn merge_step(
         &self,
         txn: &ReadTxn,
@@ -271,11 +249,7 @@ impl Shared {
         mut filter: Option<Maker>,
     ) -> Result<Merged> {
         let claim = &job.claim;
-        let last = match &job.before {
-            Some(_) => self.slot(claim.slot)?.last(txn)?.map(|(key, _)| key),
-            None => None,
-        };
-        let bounds = (last.map_or(Bound::Unbounded, Bound::Excluded), Bound::Unbounded);
+        let bounds = (Bound::Unbounded, Bound::Unbounded);
         let mut sources = Vec::new();
         for run in &view.frozen()[job.inputs.clone()] {
             let deletes = view.deletes.iter();
@@ -288,7 +262,7 @@ impl Shared {
         }
         let folder = self.folder(AnyTxn::Read(txn))?;
         let mut merge = Merge::new(sources, false, Some(folder))?;
-        if last.is_some() && planted::is(Bug::ResumedLate) {
+        if job.before.is_some() && planted::is(Bug::ResumedLate) {
             merge.next()?;
         }
         let mut buffer = Buffer::default();
@@ -318,87 +292,35 @@ impl Shared {
             None => self.env.write()?,
         };
         let view = self.view(&txn)?;
-        let is_here =
-            self.claims(&txn)?[lane as usize] == before || planted::is(Bug::ClaimUnchecked);
+        let is_here = view.claims[lane as usize] == before || planted::is(Bug::ClaimUnchecked);
         let inputs = view.inputs_of(&claim).filter(|_| is_here);
         let mut edit = Edit::new(self, &mut txn, View::clone(&view))?;
         // The other lane may have begun with some of the inputs meanwhile.
-        let is_taken = before.is_none() && edit.is_any_input(&claim.inputs)?;
+        let is_taken = before.is_none() && edit.is_any_merged(&claim.inputs);
         let Some(inputs) = inputs.filter(|_| !is_taken) else {
             self.counts.lost.fetch_add(1, Ordering::Relaxed);
             return Ok(None);
         };
-        let written = claim.bytes;
-        let table = self.add_to_output(&mut edit, &mut claim, before.is_none(), &merged.buffer)?;
-        edit.count(0, claim.bytes - written)?;
-        let mut progress = None;
-        if merged.is_last {
-            let mut filter = merged.filter;
-            if filter.is_some() && planted::is(Bug::FilterOfInput) {
-                filter = edit.filter_maker(1)?;
-            }
-            let content = self.content(&mut edit, table, &claim, filter)?;
-            if planted::is(Bug::DeletesForgotten) {
-                claim.deletes_made = view.newest_delete();
-            }
-            edit.set_claim(lane, None)?;
-            edit.finish_merge(inputs, (claim.slot, table, content), claim.deletes_made)?;
-            self.counts.merges.fetch_add(1, Ordering::Relaxed);
-        } else {
-            let until = now_ms() + self.options.lease.as_millis() as u64;
-            (claim.owner, claim.until) = (self.lanes.owner, until);
-            edit.set_claim(lane, Some(claim.clone()))?;
-            progress = Some(Progress { claim, filter: merged.filter });
-        }
-        let view = edit.view;
+        let (bytes, records) = (merged.buffer.bytes() as u64, merged.buffer.records());
+        edit.count(0, bytes + records * RECORD_BYTES)?;
+        let until = now_ms() + self.options.lease.as_millis() as u64;
+        (claim.owner, claim.until) = (self.lanes.owner, until);
+        let rest = edit.hand_over(lane, (before.as_ref(), claim), inputs.clone(), merged)?;
+        let after = Arc::new(edit.view);
         self.publish(txn)?;
         // L6.
-        self.keep(&view.into());
+        self.keep(&after);
+        self.flush_for_space(&view.frozen()[inputs], &after)?;
+        if planted::is(Bug::TrimmedApart) {
+            let mut txn = self.env.write()?;
+            let view = self.view(&txn)?;
+            Edit::new(self, &mut txn, View::clone(&view))?.trim_after(lane)?;
+            self.publish(txn)?;
+        }
         self.counts.steps.fetch_add(1, Ordering::Relaxed);
-        self.counts.merged_bytes.fetch_add(merged.buffer.bytes() as u64, Ordering::Relaxed);
-        Ok(progress)
-    }
-
-    /// Adds records behind those of the output, which the first step makes.
-    fn add_to_output(
-        &self,
-        edit: &mut Edit<'_>,
-        claim: &mut Claim,
-        is_first: bool,
-        buffer: &Buffer,
-    ) -> Result<RawTable> {
-        let table = if is_first {
-            let (slot, table) = edit.make_table()?;
-            claim.slot = slot;
-            table.bulk_load(edit.txn, |append| {
-                buffer.iter().try_for_each(|(key, tagged)| append(key, tagged))
-            })?;
-            table
-        } else {
-            let table = self.slot(claim.slot)?;
-            let mut records = buffer.iter();
-            records.try_for_each(|(key, tagged)| table.append(edit.txn, key, tagged))?;
-            table
-        };
-        claim.records += buffer.records();
-        claim.tombstones += buffer.tombstones();
-        claim.bytes += buffer.bytes() as u64 + buffer.records() * RECORD_BYTES;
-        Ok(table)
-    }
-
-    /// What the output holds, once it is whole.
-    fn content(
-        &self,
-        edit: &mut Edit<'_>,
-        table: RawTable,
-        claim: &Claim,
-        filter: Option<Maker>,
-    ) -> Result<Content> {
-        let key =
-            |record: Option<(&[u8], &[u8])>| record.map_or(Vec::new(), |(key, _)| key.to_vec());
-        let (low, high) = (key(table.first(edit.txn)?), key(table.last(edit.txn)?));
-        let Claim { records, tombstones, bytes, .. } = *claim;
-        Ok(Content { records, tombstones, bytes, low, high, filter })
+        self.counts.merges.fetch_add(u64::from(rest.is_none()), Ordering::Relaxed);
+        self.counts.merged_bytes.fetch_add(bytes, Ordering::Relaxed);
+        Ok(rest.map(|(claim, filter)| Progress { claim, filter }))
     }
 
     /// Commits what a compactor has changed, without a flush. (By a ticket: a commit with a
@@ -407,6 +329,33 @@ impl Shared {
         let _ = txn.commit_ticket()?;
         if self.env.settings().durability == huon::Durability::Lazy {
             self.env.flush_if_due()?;
+        }
+        Ok(())
+    }
+
+    /// Flushes where the space that merges have given back would else be there twice: lazy commits
+    /// may come long before a flush that lets it be reused.
+    fn flush_for_space(&self, inputs: &[Arc<Run>], after: &View) -> Result<()> {
+        if self.env.settings().durability != huon::Durability::Lazy {
+            return Ok(());
+        }
+        let (durable, runs) = (self.env.info()?.durable, after.frozen());
+        let bytes = |id: u64| {
+            let left = runs.iter().find(|run| run.record.id == id);
+            left.map_or(0, |run| run.record.bytes)
+        };
+        let all: u64 = runs.iter().map(|run| run.record.bytes).sum();
+        let most = (all / RETAINED_PART).max(RETAINED_STEPS * self.options.step_bytes as u64);
+        let mut retained = self.lanes.retained.lock().unwrap_or_else(PoisonError::into_inner);
+        if retained.durable != durable {
+            *retained = Retained { durable, version: after.version, bytes: 0 };
+        }
+        let old = inputs.iter().filter(|run| run.number < retained.version);
+        retained.bytes += old.map(|run| run.record.bytes - bytes(run.record.id)).sum::<u64>();
+        if retained.bytes >= most {
+            retained.bytes = 0;
+            drop(retained);
+            self.env.sync()?;
         }
         Ok(())
     }

@@ -8,7 +8,6 @@
 //! L9. Where two records of a key become one, an operand is folded onto the older one.
 //! L10. Nothing is put into a run that a delete covers which the run has made.
 
-use std::ops::Range;
 use std::sync::Arc;
 
 use huon::{RawTable, Result, WriteTxn};
@@ -18,7 +17,7 @@ use crate::filter;
 use crate::format::{
     Bounds, Claim, DeleteRecord, Header, RunRecord, State, key, kind, manifest_def, run_def,
 };
-use crate::manifest::{Claims, Filter, RangeDelete, Run, Shared, View};
+use crate::manifest::{Filter, RangeDelete, Run, Shared, View};
 use crate::merge::Merge;
 use crate::operator::{Kept, no_operator};
 use crate::planted::{self, Bug};
@@ -34,11 +33,9 @@ const VERSION_SHIFT: u32 = 16;
 
 /// A change of the runs of a table in a write transaction.
 pub(crate) struct Edit<'e> {
-    shared: &'e Shared,
+    pub(crate) shared: &'e Shared,
     pub(crate) txn: &'e mut WriteTxn,
     pub(crate) view: View,
-    /// Once they are known.
-    claims: Option<Claims>,
 }
 
 /// Bytes of a record, as runs count them.
@@ -50,7 +47,7 @@ pub(crate) fn record_bytes(key: &[u8], tagged: &[u8]) -> u64 {
 impl<'e> Edit<'e> {
     /// Makes the manifest if there is none. The view is what the transaction shows.
     pub(crate) fn new(shared: &'e Shared, txn: &'e mut WriteTxn, view: View) -> Result<Edit<'e>> {
-        let mut edit = Edit { shared, txn, view, claims: None };
+        let mut edit = Edit { shared, txn, view };
         if edit.view.header.is_none() {
             edit.txn.create_table(&manifest_def(&shared.name))?;
             let header = shared.new_header();
@@ -67,14 +64,15 @@ impl<'e> Edit<'e> {
         self.view.header.as_deref().unwrap_or(&self.shared.header)
     }
 
-    fn manifest_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
+    pub(crate) fn manifest_put(&mut self, key: &[u8], value: &[u8]) -> Result<()> {
         self.shared.manifest.put(self.txn, key, value).map(drop)
     }
 
-    /// L1, L6: a number that nothing of the table has had, and with it another version.
-    fn take_id(&mut self) -> Result<u64> {
-        let id = self.shared.manifest.take_sequence(self.txn, 1)?;
-        self.view.version = id + 1;
+    /// L1, L6: a number that nothing of the table has had, and with it another version. L2: the
+    /// next one is left to the output of a merge.
+    pub(crate) fn take_id(&mut self) -> Result<u64> {
+        let id = self.shared.manifest.take_sequence(self.txn, 2)?;
+        self.view.version = id + 2;
         Ok(id)
     }
 
@@ -84,42 +82,27 @@ impl<'e> Edit<'e> {
         self.manifest_put(&[kind::WRITTEN], &written.encode())
     }
 
-    fn claims(&mut self) -> Result<&Claims> {
-        if self.claims.is_none() {
-            self.claims = Some(self.shared.claims(self.txn)?);
-        }
-        Ok(self.claims.get_or_insert_default())
-    }
-
     /// Whether a merge that has begun takes any of the runs.
-    pub(crate) fn is_any_input(&mut self, ids: &[u64]) -> Result<bool> {
-        let mut claims = self.claims()?.iter().flatten();
-        Ok(claims.any(|claim| claim.inputs.iter().any(|id| ids.contains(id))))
+    pub(crate) fn is_any_merged(&self, ids: &[u64]) -> bool {
+        ids.iter().any(|id| self.view.merge_of(*id).is_some())
     }
 
-    /// Whether a merge that has begun takes the run.
-    fn is_input(&mut self, id: u64) -> Result<bool> {
-        Ok(self.claims()?.iter().flatten().any(|claim| claim.inputs.contains(&id)))
-    }
-
-    /// The lowest slot that no run and no merge has.
-    fn free_slot(&mut self) -> Result<u32> {
-        let mut taken: Vec<u32> = self.claims()?.iter().flatten().map(|claim| claim.slot).collect();
-        taken.extend(self.view.runs.iter().map(|run| run.record.slot));
+    /// The lowest slot that no run has.
+    fn free_slot(&self) -> u32 {
+        let mut taken: Vec<u32> = self.view.runs.iter().map(|run| run.record.slot).collect();
         taken.sort_unstable();
-        taken.dedup();
         let free = (0..).zip(&taken).find(|(slot, taken)| slot != *taken);
-        Ok(free.map_or(taken.len() as u32, |(slot, _)| slot))
+        free.map_or(taken.len() as u32, |(slot, _)| slot)
     }
 
     /// A new, empty table for a run.
     pub(crate) fn make_table(&mut self) -> Result<(u32, RawTable)> {
-        let slot = self.free_slot()?;
+        let slot = self.free_slot();
         Ok((slot, self.txn.create_table(&run_def(&self.shared.name, slot))?))
     }
 
     /// Stores the record of a run, and its filter.
-    fn store(
+    pub(crate) fn store(
         &mut self,
         number: u64,
         record: RunRecord,
@@ -133,8 +116,13 @@ impl<'e> Edit<'e> {
                 self.shared.place_filter(filter.into(), self.view.filter_bytes_in_memory())
             }
         };
+        Ok(Arc::new(Run { filter, ..self.run(number, record)? }))
+    }
+
+    /// A run without a filter that is not stored yet.
+    pub(crate) fn run(&self, number: u64, record: RunRecord) -> Result<Run> {
         let table = self.shared.slot(record.slot)?;
-        Ok(Arc::new(Run { number, record, filter, table }))
+        Ok(Run { number, record, filter: Filter::None, table })
     }
 
     /// A filter for so many keys, if the table has filters.
@@ -226,7 +214,7 @@ impl<'e> Edit<'e> {
         let Some((low, high)) = ends.reduce(|a, b| (a.0.min(b.0), a.1.max(b.1))) else {
             return Ok(0);
         };
-        if self.can_append(0, low, high)? {
+        if self.can_append(0, low, high) {
             return self.append(batches);
         }
         let is_oldest = self.view.runs.is_empty();
@@ -290,23 +278,25 @@ impl<'e> Edit<'e> {
 
     /// Whether keys between `low` and `high` all lie above those of the oldest run, and no other
     /// run or delete meets them. The newest `passed_over` runs do not count.
-    fn can_append(&mut self, passed_over: usize, low: &[u8], high: &[u8]) -> Result<bool> {
+    fn can_append(&self, passed_over: usize, low: &[u8], high: &[u8]) -> bool {
         let runs = &self.view.runs[passed_over..];
-        let Some((oldest, others)) = runs.split_last() else { return Ok(false) };
+        let Some((oldest, others)) = runs.split_last() else { return false };
         let is_apart = |run: &Arc<Run>| {
             let bounds = &run.record.bounds;
             !run.is_open() && (bounds.is_below(low) || bounds.is_above(high))
         };
         // L10: also one that the oldest run has made, as long as it hides another.
-        let meets = |delete: &RangeDelete| delete.range.meets(&Bounds::of(low, high));
+        let meets = |delete: &RangeDelete| {
+            (delete.hides(oldest) || !planted::is(Bug::AppendIntoDeleted))
+                && delete.range.meets(&Bounds::of(low, high))
+        };
         // An empty `filtered_to` would say that all keys are in the filter.
-        let fits = !oldest.is_open()
+        !oldest.is_open()
             && !oldest.record.bounds.high.is_empty()
             && oldest.record.bounds.is_below(low)
             && others.iter().all(is_apart)
-            && !self.view.deletes.iter().any(meets);
-        let id = oldest.record.id;
-        Ok(fits && !self.is_input(id)?)
+            && !self.view.deletes.iter().any(meets)
+            && self.view.merge_of(oldest.record.id).is_none()
     }
 
     /// Appends batches, the newest first, to the oldest run. It is another run then (L1), of the
@@ -332,10 +322,8 @@ impl<'e> Edit<'e> {
         }
         record.bounds.high = Bounds::of(high, high).high;
         self.manifest_put(&key(kind::RUN, oldest.number), &record.encode())?;
-        let filter = oldest.filter.clone();
-        let run = Run { number: oldest.number, record, filter, table: oldest.table };
         self.view.runs.pop();
-        self.view.runs.push(Arc::new(run));
+        self.view.runs.push(Arc::new(oldest.with(record)));
         Ok(bytes)
     }
 
@@ -346,7 +334,7 @@ impl<'e> Edit<'e> {
         let ends = (run.table.first(self.txn)?, run.table.last(self.txn)?);
         let (Some((low, _)), Some((high, _))) = ends else { return self.drop_run(0) };
         let (low, high) = (low.to_vec(), high.to_vec());
-        if self.can_append(1, &low, &high)? {
+        if self.can_append(1, &low, &high) {
             let records = self.records_of(&run)?;
             self.drop_run(0)?;
             return self.append(&[records.sorted()?]).map(drop);
@@ -368,16 +356,15 @@ impl<'e> Edit<'e> {
         self.freeze()?;
         let inside = |run: &Arc<Run>| range.holds_all_of(&run.record.bounds);
         for lane in Lane::ALL {
-            let Some(claim) = self.claims()?[lane as usize].clone() else { continue };
-            let inputs = self.view.inputs_of(&claim);
-            let inputs = inputs.map(|inputs| &self.view.frozen()[inputs]);
-            if inputs.is_some_and(|inputs| inputs.iter().all(inside)) {
-                self.abandon(lane)?;
+            let Some(claim) = &self.view.claims[lane as usize] else { continue };
+            let mut parts = self.view.runs.iter().filter(|run| claim.has(run.record.id));
+            if parts.all(inside) {
+                self.set_claim(lane, None)?;
             }
         }
         for at in (0..self.view.runs.len()).rev() {
-            let (goes, id) = (inside(&self.view.runs[at]), self.view.runs[at].record.id);
-            if goes && !self.is_input(id)? {
+            let run = &self.view.runs[at];
+            if inside(run) && self.view.merge_of(run.record.id).is_none() {
                 self.drop_run(at)?;
             }
         }
@@ -399,7 +386,7 @@ impl<'e> Edit<'e> {
     }
 
     /// Forgets deletes that hide nothing any more.
-    fn forget_deletes(&mut self) -> Result<()> {
+    pub(crate) fn forget_deletes(&mut self) -> Result<()> {
         let runs = &self.view.runs;
         let hides = |delete: &RangeDelete, run: &Run| {
             delete.hides(run) && (run.is_open() || delete.range.meets(&run.record.bounds))
@@ -415,58 +402,20 @@ impl<'e> Edit<'e> {
         Ok(())
     }
 
-    /// Notes how far a merge is; `None`: it is over.
+    /// Notes how far a merge is; `None`: it is over. L6: its runs change, too.
     pub(crate) fn set_claim(&mut self, lane: Lane, claim: Option<Claim>) -> Result<()> {
         let key = key(kind::CLAIM, lane as u64);
         match &claim {
             Some(claim) => self.manifest_put(&key, &claim.encode())?,
             None => drop(self.shared.manifest.remove(self.txn, &key)?),
         }
-        self.claims()?;
-        self.claims.get_or_insert_default()[lane as usize] = claim;
+        self.view.claims[lane as usize] = claim;
         Ok(())
-    }
-
-    /// Gives up a merge that has begun: its output goes.
-    pub(crate) fn abandon(&mut self, lane: Lane) -> Result<()> {
-        if let Some(claim) = self.claims()?[lane as usize].clone() {
-            self.view.check_output(&claim)?;
-            self.shared.slot(claim.slot)?.drop_table(self.txn)?;
-            self.set_claim(lane, None)?;
-        }
-        Ok(())
-    }
-
-    /// The last step of a merge: the output, which is whole, takes the place of the inputs. L2: it
-    /// has the number of the newest.
-    pub(crate) fn finish_merge(
-        &mut self,
-        inputs: Range<usize>,
-        output: (u32, RawTable, Content),
-        deletes_made: u64,
-    ) -> Result<()> {
-        let first = usize::from(self.view.open_run().is_some()) + inputs.start;
-        let number = self.view.runs[first].number;
-        for _ in inputs {
-            self.drop_run(first)?;
-        }
-        let (slot, table, content) = output;
-        if content.records == 0 {
-            table.drop_table(self.txn)?;
-        } else {
-            let id = self.take_id()?;
-            let run = self.store_run(number, id, slot, content, deletes_made)?;
-            self.view.runs.insert(first, run);
-        }
-        self.forget_deletes()
     }
 
     /// Drops the table and all that belongs to it; the view after it.
     pub(crate) fn drop_table(shared: &Shared, txn: &mut WriteTxn, view: &View) -> Result<View> {
         if view.header.is_some() {
-            for claim in shared.claims(txn)?.iter().flatten() {
-                shared.slot(claim.slot)?.drop_table(txn)?;
-            }
             for run in &view.runs {
                 run.table.drop_table(txn)?;
             }

@@ -190,7 +190,7 @@ impl Header {
 pub(crate) enum State {
     /// Small batches are put into it.
     Open,
-    /// It never changes again.
+    /// It takes no more records.
     Frozen,
 }
 
@@ -255,6 +255,20 @@ impl RunRecord {
             bounds: Bounds::default(),
             filtered_to: Vec::new(),
         }
+    }
+
+    /// Of the same run when so many of its lowest records are gone, and `low` is the lowest of the
+    /// others. Tombstones and bytes are taken to be spread evenly, since counting them would cost a
+    /// look at each record; rounded up, so that none are named only where there are none.
+    pub(crate) fn without_lowest(&self, gone: u64, low: &[u8]) -> RunRecord {
+        let records = self.records.saturating_sub(gone);
+        let share = |all: u64| {
+            let of_all = u128::from(all) * u128::from(records);
+            of_all.div_ceil(u128::from(self.records.max(1))) as u64
+        };
+        let bounds = Bounds { high: self.bounds.high.clone(), ..Bounds::of(low, &[]) };
+        let (tombstones, bytes) = (share(self.tombstones), share(self.bytes));
+        RunRecord { records, tombstones, bytes, bounds, ..self.clone() }
     }
 
     pub(crate) fn encode(&self) -> Vec<u8> {
@@ -344,35 +358,36 @@ impl DeleteRecord {
     }
 }
 
-/// A merge that has begun: its inputs, and the table that it fills step by step.
+/// A merge that has begun: its output, which has the keys up to its last one, and its inputs, which
+/// have those above.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Claim {
     /// A random number of the compactor that made the last step.
     pub(crate) owner: u64,
     /// Until then, in milliseconds since 1970, others leave the merge to it.
     pub(crate) until: u64,
-    pub(crate) slot: u32,
-    /// Ids of the runs, from the newest to the oldest.
-    pub(crate) inputs: Vec<u64>,
     /// The oldest run takes part, so that deleted keys leave nothing behind.
     pub(crate) drops_tombstones: bool,
     /// Deletes of ranges that were there when it began.
     pub(crate) deletes_made: u64,
-    /// What the output has so far.
-    pub(crate) records: u64,
-    pub(crate) tombstones: u64,
-    pub(crate) bytes: u64,
+    /// The id of the run that it fills: another one after each step.
+    pub(crate) output: u64,
+    /// Ids of the runs that are left, from the newest to the oldest.
+    pub(crate) inputs: Vec<u64>,
 }
 
 impl Claim {
+    /// Whether the run takes part.
+    pub(crate) fn has(&self, id: u64) -> bool {
+        self.output == id || self.inputs.contains(&id)
+    }
+
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = self.owner.to_le_bytes().to_vec();
         bytes.extend(self.until.to_le_bytes());
-        bytes.extend(self.slot.to_le_bytes());
         bytes.push(u8::from(self.drops_tombstones));
-        for number in [self.deletes_made, self.records, self.tombstones, self.bytes] {
-            bytes.extend(number.to_le_bytes());
-        }
+        bytes.extend(self.deletes_made.to_le_bytes());
+        bytes.extend(self.output.to_le_bytes());
         bytes.extend((self.inputs.len() as u32).to_le_bytes());
         self.inputs.iter().for_each(|id| bytes.extend(id.to_le_bytes()));
         bytes
@@ -380,29 +395,18 @@ impl Claim {
 
     pub(crate) fn decode(bytes: &[u8]) -> Result<Claim> {
         let mut fields = Fields(bytes);
-        let (owner, until, slot) = (fields.u64()?, fields.u64()?, fields.u32()?);
+        let (owner, until) = (fields.u64()?, fields.u64()?);
         let drops_tombstones = match fields.u8()? {
             0 => false,
             1 => true,
             _ => return Err(damaged("a claim")),
         };
-        let (deletes_made, records) = (fields.u64()?, fields.count()?);
-        let (tombstones, bytes) = (fields.count()?, fields.count()?);
+        let (deletes_made, output) = (fields.u64()?, fields.u64()?);
         let count = fields.u32()? as usize;
         let inputs = fields.take(count.saturating_mul(8))?.as_chunks::<8>().0;
         let inputs = inputs.iter().map(|id| u64::from_le_bytes(*id)).collect();
         fields.end()?;
-        Ok(Claim {
-            owner,
-            until,
-            slot,
-            inputs,
-            drops_tombstones,
-            deletes_made,
-            records,
-            tombstones,
-            bytes,
-        })
+        Ok(Claim { owner, until, drops_tombstones, deletes_made, output, inputs })
     }
 }
 
@@ -454,17 +458,8 @@ mod tests {
     }
 
     fn claim() -> Claim {
-        Claim {
-            owner: 1,
-            until: 2,
-            slot: 3,
-            inputs: vec![9, 8, 7],
-            drops_tombstones: true,
-            deletes_made: 4,
-            records: 5,
-            tombstones: 6,
-            bytes: 7,
-        }
+        let (owner, until, drops_tombstones) = (1, 2, true);
+        Claim { owner, until, drops_tombstones, deletes_made: 4, output: 10, inputs: vec![9, 8, 7] }
     }
 
     fn header(operator: &str) -> Header {
@@ -491,6 +486,16 @@ mod tests {
         assert_eq!(number_of(&key(kind::RUN, 1 << 50)).unwrap(), 1 << 50);
         assert_eq!(name_of_manifest(manifest_def(b"events/old").name()), Some(&b"events/old"[..]));
         assert_eq!(name_of_manifest(run_def(b"events", 7).name()), None);
+    }
+
+    #[test]
+    fn a_run_without_its_lowest_records_has_a_share_of_the_rest() {
+        let run = RunRecord { records: 10, tombstones: 9, bytes: 105, ..run() };
+        let left = run.without_lowest(4, &[b'k'; 100]);
+        assert_eq!((left.records, left.tombstones, left.bytes), (6, 6, 63));
+        assert_eq!(left.bounds, Bounds { low: vec![b'k'; BOUND_BYTES], ..run.bounds.clone() });
+        let all = run.without_lowest(10, b"z");
+        assert_eq!((all.records, all.tombstones, all.bytes), (0, 0, 0));
     }
 
     /// Every prefix of a record, and every record with a byte more or another one, is an error or

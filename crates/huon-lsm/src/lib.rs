@@ -95,6 +95,7 @@ mod def;
 mod edit;
 mod filter;
 mod format;
+mod hand_over;
 mod index;
 mod lsm;
 mod manifest;

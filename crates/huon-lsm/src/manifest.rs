@@ -1,14 +1,17 @@
 //! The runs of an LSM table, as a snapshot has them, and what a process keeps of them.
 //!
-//! L1. A run that is not open never changes, and its id is never given to another.
-//! L2. Runs with ascending numbers hold ascending ages of any key; a merge replaces adjacent runs,
-//!     in one transaction, by one with the highest of their numbers.
+//! L1. A run that is not open never changes under its id, but that the inputs of a merge lose their
+//!     lowest keys to its output, in the transaction that adds these there. No id is ever given to
+//!     another run.
+//! L2. Runs with ascending numbers hold ascending ages of any key; a merge replaces adjacent runs
+//!     by one with the highest of their numbers. While it is made, its output has the next higher
+//!     number, which nothing else has: all that are given out are even.
 //! L3. At most one run is open, and it has the highest number.
 //! L5. Every run is whole in the snapshot that names it: it was made by that transaction or an
 //!     earlier one.
-//! L6. The version changes with every change of runs, filters and deletes; equal versions of
-//!     committed snapshots mean equal manifests. A process keeps a view only after the commit that
-//!     made it: the sequence of an aborted transaction is given out again.
+//! L6. The version changes with every change of runs, filters, deletes and merges; equal versions
+//!     of committed snapshots mean equal manifests. A process keeps a view only after the commit
+//!     that made it: the sequence of an aborted transaction is given out again.
 //! L7. A view is used only with a transaction of its own version.
 
 use std::collections::HashMap;
@@ -56,6 +59,11 @@ pub(crate) struct Run {
 }
 
 impl Run {
+    /// The same run with another record: its table has changed.
+    pub(crate) fn with(&self, record: RunRecord) -> Run {
+        Run { record, number: self.number, filter: self.filter.clone(), table: self.table }
+    }
+
     pub(crate) fn is_open(&self) -> bool {
         self.record.state == State::Open
     }
@@ -116,6 +124,7 @@ pub(crate) struct View {
     pub(crate) runs: Vec<Arc<Run>>,
     /// From the oldest to the newest.
     pub(crate) deletes: Vec<RangeDelete>,
+    pub(crate) claims: Claims,
 }
 
 impl View {
@@ -160,10 +169,20 @@ impl View {
     /// Whether there is so much to merge that commits wait for it: too many runs, or twice as many
     /// bytes outside of the oldest run as in it, and at least some steps.
     pub(crate) fn is_overloaded(&self, options: &LsmOptions) -> bool {
-        let Some((oldest, others)) = self.runs.split_last() else { return false };
-        let others: u64 = others.iter().map(|run| run.record.bytes).sum();
+        let Some(oldest) = self.runs.last() else { return false };
+        let all: u64 = self.runs.iter().map(|run| run.record.bytes).sum();
+        // What it has lost to a merge that goes on is no debt.
+        let merge = self.merge_of(oldest.record.id);
+        let output =
+            merge.and_then(|claim| self.runs.iter().find(|run| run.record.id == claim.output));
+        let level = oldest.record.bytes + output.map_or(0, |run| run.record.bytes);
         self.runs.len() >= options.runs_max
-            || others > 2 * oldest.record.bytes + STEPS_OWED * options.step_bytes as u64
+            || all - level.min(all) > 2 * level + STEPS_OWED * options.step_bytes as u64
+    }
+
+    /// The merge that has begun in which a run takes part.
+    pub(crate) fn merge_of(&self, id: u64) -> Option<&Claim> {
+        self.claims.iter().flatten().find(|claim| claim.has(id))
     }
 
     /// Whether a merge of all frozen runs leaves less than there is.
@@ -196,34 +215,45 @@ impl View {
         is_same.then_some(range)
     }
 
-    /// L8: the output of a merge that has begun is no run.
-    pub(crate) fn check_output(&self, claim: &Claim) -> Result<()> {
-        let is_run = self.runs.iter().any(|run| run.record.slot == claim.slot);
-        if is_run { Err(damaged("a merge writes into a run (L8)")) } else { Ok(()) }
-    }
-
-    /// The frozen runs for the policy, with those that are inputs of merges marked.
-    pub(crate) fn sizes(&self, claims: &Claims) -> Vec<RunSize> {
-        let is_busy = |id: &u64| claims.iter().flatten().any(|claim| claim.inputs.contains(id));
-        let size =
-            |run: &Arc<Run>| RunSize { bytes: run.record.bytes, is_busy: is_busy(&run.record.id) };
+    /// The frozen runs for the policy, with those that take part in merges marked.
+    pub(crate) fn sizes(&self) -> Vec<RunSize> {
+        let size = |run: &Arc<Run>| {
+            let is_busy = self.merge_of(run.record.id).is_some();
+            RunSize { bytes: run.record.bytes, is_busy }
+        };
         self.frozen().iter().map(size).collect()
     }
 
-    /// L2, L3: what every manifest keeps.
+    /// L2, L3, L8: what every manifest keeps.
     pub(crate) fn check(&self) -> Result<()> {
         let descending = self.runs.windows(2).all(|pair| pair[0].number > pair[1].number);
         let one_open = self.runs.iter().skip(1).all(|run| !run.is_open());
-        match (descending, one_open) {
-            (true, true) => Ok(()),
-            (false, _) => Err(damaged("runs are not in order (L2)")),
-            (_, false) => Err(damaged("an open run is not the newest (L3)")),
+        let merges = self.claims.iter().flatten().all(|claim| self.parts_of(claim).is_some());
+        match (descending, one_open, merges) {
+            (true, true, true) => Ok(()),
+            (false, ..) => Err(damaged("runs are not in order (L2)")),
+            (_, false, _) => Err(damaged("an open run is not the newest (L3)")),
+            (.., false) => Err(damaged("the runs of a merge are not there (L8)")),
         }
+    }
+
+    /// L8: the output of a merge that has begun, and where its inputs lie among the frozen runs.
+    /// `None`: they are not what they must be.
+    pub(crate) fn parts_of(&self, claim: &Claim) -> Option<(&Arc<Run>, std::ops::Range<usize>)> {
+        let inputs = self.inputs_of(claim)?;
+        let output = &self.frozen()[inputs.start.checked_sub(1)?];
+        (output.record.id == claim.output && is_of_output(output.number))
+            .then_some((output, inputs))
     }
 }
 
 /// The merges that have begun, by lane.
 pub(crate) type Claims = [Option<Claim>; 2];
+
+/// L2: whether a number is that of the output of a merge that has begun.
+pub(crate) fn is_of_output(number: u64) -> bool {
+    !number.is_multiple_of(2)
+}
 
 /// What a process keeps of an LSM table.
 pub(crate) struct Shared {
@@ -371,7 +401,8 @@ impl Shared {
             let same = known.runs.binary_search_by(|run| number.cmp(&run.number));
             let same = same.ok().map(|at| &known.runs[at]);
             let run = match same.filter(|run| run.record.id == record.id) {
-                Some(run) => run.clone(),
+                Some(run) if run.record == record => run.clone(),
+                Some(run) => Arc::new(run.with(record)),
                 None => {
                     let filter_bytes = view.filter_bytes_in_memory();
                     Arc::new(self.load_run(txn, number, record, filter_bytes)?)
@@ -384,6 +415,10 @@ impl Shared {
             let (key, value) = record?;
             let (number, range) = (format::number_of(key)?, DeleteRecord::decode(value)?);
             view.deletes.push(RangeDelete { number, range });
+        }
+        for lane in Lane::ALL {
+            let bytes = manifest.get(txn, &key(kind::CLAIM, lane as u64))?;
+            view.claims[lane as usize] = bytes.map(Claim::decode).transpose()?;
         }
         view.check()?;
         Ok(view)
@@ -450,16 +485,6 @@ impl Shared {
     pub(crate) fn written(&self, txn: &impl Txn) -> Result<Written> {
         let bytes = self.manifest.get(txn, &[kind::WRITTEN])?;
         bytes.map_or(Ok(Written::default()), Written::decode)
-    }
-
-    /// The merges that have begun.
-    pub(crate) fn claims(&self, txn: &impl Txn) -> Result<Claims> {
-        let mut claims = Claims::default();
-        for lane in Lane::ALL {
-            let bytes = self.manifest.get(txn, &key(kind::CLAIM, lane as u64))?;
-            claims[lane as usize] = bytes.map(Claim::decode).transpose()?;
-        }
-        Ok(claims)
     }
 }
 

@@ -317,6 +317,13 @@ impl Buffer {
         self.tombstones
     }
 
+    /// The first and the last key.
+    pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
+        let (first, last) = (self.ends.first()?.0, self.ends.last()?.0);
+        let from = self.ends.iter().nth_back(1).map_or(0, |record| record.1);
+        Some((&self.bytes[..first], &self.bytes[from..last]))
+    }
+
     pub(crate) fn iter(&self) -> impl Iterator<Item = Record<'_>> {
         let mut from = 0;
         self.ends.iter().map(move |&(key_end, end)| {

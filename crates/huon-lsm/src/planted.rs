@@ -31,6 +31,14 @@ pub(crate) enum Bug {
     OperandEarly = 310,
     /// L9: the order of a value and of an operand on it.
     OperandsTurned = 311,
+    /// L10: a delete that the oldest run has made, when something is appended to that.
+    AppendIntoDeleted = 312,
+    /// L8: the oldest of the inputs, when a step takes keys out of them.
+    InputKept = 313,
+    /// L8: the end of the keys that a step takes out of the inputs: one more goes.
+    TrimmedTooFar = 314,
+    /// L8: the transaction in which the inputs lose what the output takes: it is the next one.
+    TrimmedApart = 315,
 }
 
 /// Whether a bug is planted.

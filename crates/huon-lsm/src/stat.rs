@@ -1,11 +1,12 @@
 //! What an LSM table consists of, and what it has cost.
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 use huon::{Result, Txn};
 
-use crate::manifest::{Filter, Shared, View};
+use crate::manifest::{Filter, Run, Shared, View};
 use crate::policy::RunSize;
 use crate::table::LsmTable;
 
@@ -72,7 +73,7 @@ pub struct LsmStat {
     pub range_deletes: u64,
     /// Bytes that are to be merged until the policy is content.
     pub debt_bytes: u64,
-    /// Bytes of the inputs of merges that have begun.
+    /// Bytes that are left in the inputs of merges that have begun, about.
     pub merging_bytes: u64,
     /// Bytes of records that commits of all processes have put since the table was made: in runs of
     /// their own, or in the open run.
@@ -143,7 +144,6 @@ impl<K, V> LsmTable<K, V> {
     pub fn stat(&self, txn: &impl Txn) -> Result<LsmStat> {
         let shared = self.shared();
         let view = shared.view(txn)?;
-        let claims = shared.claims(txn)?;
         let mut stat = LsmStat { range_deletes: view.deletes.len() as u64, ..LsmStat::default() };
         let header = view.header.as_deref().unwrap_or(&shared.header);
         (stat.fan, stat.filter_bits) = (header.fan, header.filter_bits);
@@ -157,10 +157,12 @@ impl<K, V> LsmTable<K, V> {
         }
         stat.records = stat.open_records;
         add_runs(&mut stat, shared, &view);
-        let sizes = view.sizes(&claims);
-        let merging = sizes.iter().filter(|run| run.is_busy).map(|run| run.bytes);
-        stat.merging_bytes = merging.sum();
-        stat.debt_bytes = stat.merging_bytes + debt(shared, &view, sizes);
+        let is_input = |run: &&Arc<Run>| {
+            let id = run.record.id;
+            view.merge_of(id).is_some_and(|claim| claim.output != id)
+        };
+        stat.merging_bytes = view.runs.iter().filter(is_input).map(|run| run.record.bytes).sum();
+        stat.debt_bytes = stat.merging_bytes + debt(shared, &view, view.sizes());
         add_counts(&mut stat, &shared.counts);
         Ok(stat)
     }

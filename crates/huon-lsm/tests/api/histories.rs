@@ -1,6 +1,7 @@
 //! Random histories against a `BTreeMap`, with the checker after each commit.
 
 use std::collections::{BTreeMap, HashMap};
+use std::hash::{BuildHasher, BuildHasherDefault, DefaultHasher};
 use std::ops::Bound;
 use std::path::Path;
 use std::time::{Duration, SystemTime};
@@ -71,8 +72,8 @@ struct World {
     tables: Tables,
     models: Models,
     snapshots: Vec<(ReadTxn, Models)>,
-    /// The digest of each run that was ever seen frozen.
-    digests: HashMap<(usize, u64), u64>,
+    /// The records of each run that was ever seen frozen, as it was first seen: a hash of each.
+    runs: HashMap<(usize, u64), Vec<u64>>,
     /// Keys above all others that were made.
     highest: u64,
 }
@@ -474,8 +475,17 @@ impl World {
             let check = self.tables.tables[which].check(&txn).unwrap();
             assert_eq!(check.problems, Vec::<String>::new());
             for run in check.runs.iter().filter(|run| !run.is_open) {
-                let known = self.digests.entry((which, run.id)).or_insert(run.digest);
-                assert_eq!(*known, run.digest, "L1: run {} has changed", run.id);
+                let def = TableDef::<Bytes, Bytes>::named(&run.table);
+                let table = txn.open_table(&def).unwrap().expect("a run has a table");
+                let hash = |record: Result<(&[u8], &[u8])>| {
+                    BuildHasherDefault::<DefaultHasher>::new().hash_one(record.unwrap())
+                };
+                let records: Vec<u64> = table.iter(&txn).unwrap().map(hash).collect();
+                let known = self.runs.entry((which, run.id)).or_insert_with(|| records.clone());
+                // A merge takes them from the lowest on.
+                let is_same =
+                    if run.is_input { known.ends_with(&records) } else { *known == records };
+                assert!(is_same, "L1: run {} has changed", run.id);
             }
         }
     }
@@ -540,7 +550,7 @@ fn play(seed: u64, steps: usize, options: &LsmOptions) {
         tables,
         models: Models::default(),
         snapshots: Vec::new(),
-        digests: HashMap::new(),
+        runs: HashMap::new(),
         highest: 0,
     };
     for _ in 0..steps {

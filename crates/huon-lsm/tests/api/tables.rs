@@ -264,7 +264,8 @@ fn a_manifest_without_a_version_is_an_error() {
     assert!(is_decode(&Lsm::open(&env).unwrap().table(&T)));
 }
 
-/// A claim of a merge whose output is a run: the merge would write into it, or drop it.
+/// A claim of a merge whose output is another run, or whose inputs are not there: the merge would
+/// write into a run, or drop one.
 #[test]
 fn a_merge_into_a_run_is_refused() {
     let env = Env::in_memory().unwrap();
@@ -275,24 +276,30 @@ fn a_merge_into_a_run_is_refused() {
         env.update(|txn| (0..50).try_for_each(|n| put(n * 3 + round, txn))).unwrap();
     }
     let manifest = env.table(&TableDef::<Bytes, Bytes>::new("\0lsm/t/m")).unwrap();
-    let runs: Vec<Vec<u8>> = {
+    let ids: Vec<Vec<u8>> = {
         let txn = env.read().unwrap();
         let runs = manifest.prefix(&txn, &[0]).unwrap();
-        runs.map(|run| run.unwrap().1.to_vec()).collect()
+        runs.map(|run| run.unwrap().1[..8].to_vec()).collect()
     };
     let before = t.iter(&env.read().unwrap()).unwrap().count();
-    for (inputs, run) in [(vec![&runs[1]], &runs[0]), (vec![&vec![0xFF; 8]], &runs[1])] {
-        let mut claim = [&[0; 16][..], &run[9..13], &[0], &[0; 32]].concat();
+    let lane = [&[2][..], &[0; 8]].concat();
+    for (output, inputs) in [(&ids[2], vec![&ids[1]]), (&ids[1], vec![]), (&ids[1], vec![&ids[2]])]
+    {
+        let mut claim = [&[0; 25][..], output].concat();
         claim.extend((inputs.len() as u32).to_le_bytes());
-        inputs.iter().for_each(|input| claim.extend(&input[..8]));
-        let lane = [&[2][..], &[0; 8]].concat();
+        inputs.iter().for_each(|input| claim.extend(*input));
         let put = |txn: &mut huon::WriteTxn| {
             manifest.put(txn, &lane, &claim)?;
-            manifest.take_sequence(txn, 1).map(drop)
+            manifest.take_sequence(txn, 2).map(drop)
         };
         env.update(put).unwrap();
         assert!(is_decode(&lsm.compactor().run_once()));
-        let _ = env.update(|txn| t.delete_range(txn, "zz"..));
+        assert!(is_decode(&env.update(|txn| t.delete_range(txn, "zz"..))));
+        let undo = |txn: &mut huon::WriteTxn| {
+            manifest.remove(txn, &lane)?;
+            manifest.take_sequence(txn, 2).map(drop)
+        };
+        env.update(undo).unwrap();
         assert_eq!(t.iter(&env.read().unwrap()).unwrap().count(), before);
     }
 }

@@ -34,6 +34,8 @@ pub struct Fixture {
     pub manifest: Vec<(Vec<u8>, Vec<u8>)>,
     /// Slots of the runs that never change again, and of the output of a merge that has begun.
     pub slots: Vec<u32>,
+    /// Those of them that a merge has begun to take the records of.
+    pub inputs: Vec<u32>,
 }
 
 /// What a changed table turned out to be.
@@ -117,9 +119,14 @@ impl Fixture {
         let open = open_slot(&manifest);
         let slots = (0..20).filter(|slot| Some(*slot) != open);
         let slots = slots.filter(|slot| txn.open_table(&run_def(*slot)).unwrap().is_some());
-        let slots = slots.collect();
+        let slots: Vec<u32> = slots.collect();
+        let is_input = |slot: &u32| {
+            let table = run_def(*slot);
+            check.runs.iter().any(|run| run.is_input && run.table == table.name())
+        };
+        let inputs = slots.iter().copied().filter(is_input).collect();
         drop((txn, table, lsm, env));
-        Fixture { image: disk.image(), lsm_options, is_merged, model, manifest, slots }
+        Fixture { image: disk.image(), lsm_options, is_merged, model, manifest, slots, inputs }
     }
 
     /// A machine for [`Fixture::judge`].
