@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
-use huon::{Durability, Error, IoError, Result, fork_generation, is_inherited};
+use huon::{
+    CompactOptions, Durability, Error, IoError, Progress, Result, fork_generation, is_inherited,
+};
 
 use crate::compact::{Step, Wanted};
 use crate::lsm::Lsm;
@@ -21,6 +23,10 @@ const PAUSE_MAX: Duration = Duration::from_millis(100);
 
 /// After so long without a commit, runs are merged although none has to be.
 const IDLE: Duration = Duration::from_secs(1);
+
+/// A file is made shorter when it is at least half as long again as what lives in it, to so many
+/// times that.
+const LENGTH: f64 = 1.25;
 
 /// Merges the runs of all LSM tables of an environment; see [`Lsm::compactor`].
 ///
@@ -131,7 +137,8 @@ impl Compactor {
 
     /// Starts threads that merge until the returned object is dropped: one for small merges and one
     /// for large ones. When nothing was committed for a second, they merge further than they must,
-    /// in the end to one run.
+    /// in the end to one run, and then make the file shorter if it has become half as long again as
+    /// what lives in it, as [`huon::Env::compact`] does. A file that is never to shrink does not.
     ///
     /// ```
     /// # use huon::{Env, U64};
@@ -223,10 +230,12 @@ impl Compactor {
         let env = self.lsm.env();
         let (mut seen, mut pause, mut idle_since) = (0, PAUSE_MIN, Instant::now());
         let mut tables = (self.tables()?, Instant::now());
+        let mut is_short = true;
         while !is_over.load(Ordering::Relaxed) {
             // Looking costs committers nothing; if this thread waited for them, each would wake it.
             if let Some(newest) = env.wait_for_commit(seen, Duration::ZERO)? {
                 (seen, pause, idle_since) = (newest, PAUSE_MIN, Instant::now());
+                is_short = lane == Lane::Small;
             }
             if tables.1.elapsed() >= IDLE {
                 tables = (self.tables()?, Instant::now());
@@ -239,12 +248,35 @@ impl Compactor {
                     is_made |= self.merge_while(shared, lane, Wanted::All, is_over)?;
                 }
             }
+            if is_idle && !is_made && !is_short {
+                self.shorten(is_over)?;
+                // Its commits are no reason to do it again.
+                seen = env.wait_for_commit(seen, Duration::ZERO)?.unwrap_or(seen);
+                is_short = true;
+            }
             if !is_made {
                 std::thread::sleep(pause);
                 pause = (2 * pause).min(PAUSE_MAX);
             }
         }
         Ok(())
+    }
+
+    /// Makes a file shorter that has become much longer than what lives in it: merges leave it as
+    /// long as it had to be when there was most to merge.
+    fn shorten(&self, is_over: &AtomicBool) -> Result<()> {
+        let env = self.lsm.env();
+        let (stat, shrink_bytes) = (env.stat()?, env.info()?.geometry.shrink_bytes);
+        let live_bytes = stat.live_pages * u64::from(stat.page_bytes);
+        let other_bytes = stat.file_bytes.saturating_sub(live_bytes);
+        if shrink_bytes == 0 || other_bytes < shrink_bytes.max(live_bytes / 2) {
+            return Ok(());
+        }
+        let go_on = |_: &Progress| {
+            let is_over = is_over.load(Ordering::Relaxed);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        env.compact(CompactOptions::new().target(LENGTH).progress(go_on)).map(drop)
     }
 
     /// Merges in a lane as long as there is something to merge; whether there was.

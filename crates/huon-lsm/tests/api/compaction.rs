@@ -363,52 +363,6 @@ fn a_content_table_takes_little_more_than_its_records() {
     assert!(stat.write_amplification().unwrap() < 8.0, "{stat:?}");
 }
 
-/// Each step of a merge gives back what it has merged, so the file need not hold it twice.
-#[test]
-fn a_merge_of_everything_takes_little_more_space_than_the_records() {
-    let dir = tempfile::tempdir().unwrap();
-    let mut settings = Env::options();
-    let settings = settings.durability(Durability::Lazy).grow_bytes(64 << 10);
-    let env = settings.open(dir.path().join("a.huon")).unwrap();
-    let options = LsmOptions {
-        base_bytes: 64 << 10,
-        step_bytes: 64 << 10,
-        runs_max: 2000,
-        ..LsmOptions::default()
-    };
-    let lsm = Lsm::with_options(&env, options).unwrap();
-    let t = lsm.table(&LsmDef::<U64, huon::Bytes>::new("t")).unwrap();
-    const RECORDS: u64 = 60_000;
-    let key = |n: u64| (n * 7919 % RECORDS).wrapping_mul(0x9E37_79B9_7F4A_7C15);
-    let file = |env: &Env| {
-        let bytes = env.info().unwrap().file_bytes;
-        bytes as f64 / (RECORDS * 108) as f64
-    };
-    let put = |from: u64, to: u64| {
-        for at in (from..to).step_by(300) {
-            let mut records = at..(at + 300).min(to);
-            env.update(|txn| records.try_for_each(|n| t.put(txn, key(n), &[n as u8; 100])))
-                .unwrap();
-        }
-        env.sync().unwrap();
-    };
-    put(0, RECORDS);
-    lsm.compactor().run_until_idle().unwrap();
-    let loaded = file(&env);
-    lsm.compactor().merge_all().unwrap();
-    let merged = file(&env);
-    // Half of them written over: the policy bears as much.
-    put(0, RECORDS / 2);
-    lsm.compactor().run_until_idle().unwrap();
-    let again = file(&env);
-    lsm.compactor().merge_all().unwrap();
-    let last = file(&env);
-    let all = [loaded, merged, again, last];
-    assert!(loaded <= 1.6 && merged <= 1.6, "{all:.2?}");
-    assert!(again <= 2.1 && last <= 2.1, "{all:.2?}");
-    assert!(t.check(&env.read().unwrap()).unwrap().is_clean());
-}
-
 #[test]
 fn input_in_order_is_never_merged() {
     let env = Env::in_memory().unwrap();

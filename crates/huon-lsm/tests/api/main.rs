@@ -4,6 +4,7 @@ mod compaction;
 mod format;
 mod histories;
 mod merges;
+mod space;
 mod tables;
 mod writes;
 
