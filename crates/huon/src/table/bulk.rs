@@ -107,9 +107,32 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         if self.len(txn)? != 0 {
             return Err(Error::Invalid("only an empty table can be built"));
         }
+        self.bulk_append(txn, feed)
+    }
+
+    /// As [`Table::bulk_load`], behind the records that are there: their keys are below those of
+    /// `feed`. Pages that are there stay, but for the last one of each level.
+    ///
+    /// # Errors
+    /// As [`Table::bulk_load`].
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Str>::new("t"))?;
+    /// t.bulk_append(&mut txn, |append| (0..1000).try_for_each(|n| append(n, "a value")))?;
+    /// t.bulk_append(&mut txn, |append| (1000..2000).try_for_each(|n| append(n, "another")))?;
+    /// assert_eq!(t.len(&txn)?, 2000);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bulk_append(
+        self,
+        txn: &mut WriteTxn,
+        feed: impl FnOnce(&mut Append<'_, K, V>) -> Result<()>,
+    ) -> Result<()> {
         let core = txn.core.clone();
         txn.edit(self.number_in(txn)?, How::AllOrNothing, |tree| {
-            let mut builder = Builder::new(*tree.tree, tree.order);
+            let mut builder = Builder::behind(*tree.tree, tree.order, tree.pages)?;
             let (mut key_room, mut value_room) = (Scratch::default(), Scratch::default());
             feed(&mut |key, value| {
                 // A child that `feed` forked would build on the parent's pages.

@@ -6,10 +6,11 @@
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{
-    self, BranchMut, FixedMut, KeyOrder, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason, Tree,
+    self, BranchMut, FixedMut, KeyOrder, LeafItems, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason,
+    Tree,
 };
 use crate::store::pages::Pages;
-use crate::store::source::{OnPage, PageSource};
+use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::edit::check_key;
 
 /// A tree under construction.
@@ -26,6 +27,27 @@ impl<O: KeyOrder> Builder<O> {
     pub(crate) fn new(empty: Tree, order: O) -> Builder<O> {
         assert_eq!(empty.depth, 0, "a tree is built from nothing");
         Builder { order, tree: empty, edge: Vec::new(), last_key: Vec::new() }
+    }
+
+    /// Goes on behind the records of a tree, whose right edge is edited for it: that tree is gone.
+    pub(crate) fn behind(tree: Tree, order: O, pages: &mut Pages) -> Result<Builder<O>> {
+        let mut builder = Builder { order, tree, edge: Vec::new(), last_key: Vec::new() };
+        if tree.depth == 0 {
+            return Ok(builder);
+        }
+        let mut ptr = tree.root;
+        for level in (1..tree.depth).rev() {
+            builder.edge.try_push(ptr)?;
+            let branch = pages.branch(ptr, level)?;
+            ptr = branch.child(branch.count() - 1);
+        }
+        builder.edge.try_push(ptr)?;
+        builder.edge.reverse();
+        let leaf = pages.any_leaf(&tree, ptr)?;
+        let last = leaf.count().checked_sub(1).ok_or_else(|| damaged(ptr, Reason::Count))?;
+        builder.last_key.try_set(leaf.key(last).on(ptr)?)?;
+        builder.touch_edge(pages, 0)?;
+        Ok(builder)
     }
 
     /// Adds the next record; its key must be above the last one.

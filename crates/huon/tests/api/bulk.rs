@@ -161,3 +161,70 @@ fn what_stops_the_filling_undoes_it_alone() {
     txn.commit().unwrap();
     assert!(env.check().unwrap().is_clean());
 }
+
+/// Records behind others, in pages as full as if all had been built at once.
+#[test]
+fn a_table_is_filled_behind_what_it_has() {
+    for (page_bytes, bytes) in [(256, 30), (1024, 30), (4096, 100)] {
+        let dir = tempfile::tempdir().unwrap();
+        // A small buffer: the edge is spilled between the records, and edited again.
+        let mut settings = Env::options();
+        let settings = settings.page_bytes(page_bytes).write_buffer_bytes(64 << 10);
+        let env = settings.open(dir.path().join("a.huon")).unwrap();
+        let value = |n: u64| vec![n as u8; if n % 400 == 7 { 5000 } else { bytes }];
+        let fill = |txn: &mut huon::WriteTxn, t: Table<U64, Bytes>, from: u64, to: u64| {
+            t.bulk_append(txn, |append| (from..to).try_for_each(|n| append(n, &value(n))))
+        };
+        let ends = [0, 0, 1, 2, 3, 40, 700, 701, 4000, 4000, 9000];
+        let t = env.update(|txn| txn.create_table(&T)).unwrap();
+        let mut old = Vec::new();
+        for (i, pair) in ends.windows(2).enumerate() {
+            let mut txn = env.write().unwrap();
+            fill(&mut txn, t, pair[0], pair[1]).unwrap();
+            if i % 3 == 2 {
+                // Another one is begun in the same transaction, and undone.
+                let undone: huon::Result<()> = txn.nested(|txn| {
+                    fill(txn, t, pair[1], pair[1] + 900)?;
+                    Err(Error::Invalid("undone"))
+                });
+                assert!(undone.is_err());
+            }
+            txn.commit().unwrap();
+            old.push((env.read().unwrap(), pair[1]));
+        }
+        for (txn, end) in &old {
+            let mut found = t.iter(txn).unwrap().map(|record| record.unwrap());
+            assert!((0..*end).all(|n| found.next() == Some((n, &value(n)[..]))));
+            assert!(found.next().is_none());
+        }
+        drop(old);
+        let all = env.update(|txn| {
+            let all = txn.create_table(&ALL)?;
+            fill(txn, all, 0, 9000).map(|()| all)
+        });
+        let txn = env.read().unwrap();
+        let pages = |name: &str| {
+            let stat = txn.table_stat(name).unwrap().unwrap();
+            (stat.leaf_pages, stat.branch_pages, stat.overflow_pages, stat.entries)
+        };
+        assert_eq!(pages("t"), pages("all"));
+        drop(txn);
+        // Among records that come and go.
+        let mut txn = env.write().unwrap();
+        t.remove_range(&mut txn, 3000..).unwrap();
+        t.append(&mut txn, 3001, b"3001").unwrap();
+        t.bulk_append(&mut txn, |append| append(3002, b"3002")).unwrap();
+        t.put(&mut txn, 3000, b"3000").unwrap();
+        t.append(&mut txn, 3003, b"3003").unwrap();
+        t.remove(&mut txn, 3003).unwrap();
+        t.bulk_append(&mut txn, |append| append(3004, b"3004")).unwrap();
+        let last = t.range(&txn, 3000..).unwrap().map(|record| record.unwrap().0);
+        assert!(last.eq([3000, 3001, 3002, 3004]));
+        txn.commit().unwrap();
+        let mut txn = env.write().unwrap();
+        let again = all.unwrap().bulk_append(&mut txn, |append| append(8999, b"again"));
+        assert!(matches!(again, Err(Error::KeyOutOfOrder)));
+        assert!(matches!(txn.commit(), Err(Error::TxnBroken)));
+        assert!(env.check().unwrap().is_clean());
+    }
+}
