@@ -73,20 +73,17 @@ impl Edit<'_> {
         buffer: &Buffer,
     ) -> Result<Run> {
         let mut output = if is_first {
-            let (slot, table) = self.make_table()?;
-            table.bulk_load(self.txn, |append| {
-                buffer.iter().try_for_each(|(key, tagged)| append(key, tagged))
-            })?;
+            let (slot, _) = self.make_table()?;
             let (state, deletes_made) = (State::Frozen, claim.deletes_made);
             let record = RunRecord { state, deletes_made, ..RunRecord::open(0, slot) };
             self.run(self.view.runs[first].number + 1, record)?
         } else {
             let output = &self.view.runs[first - 1];
-            let output = output.with(output.record.clone());
-            let mut records = buffer.iter();
-            records.try_for_each(|(key, tagged)| output.table.append(self.txn, key, tagged))?;
-            output
+            output.with(output.record.clone())
         };
+        output.table.bulk_append(self.txn, |append| {
+            buffer.iter().try_for_each(|(key, tagged)| append(key, tagged))
+        })?;
         let record = &mut output.record;
         record.id = self.take_id()?;
         record.records += buffer.records();
