@@ -48,10 +48,6 @@ const PRIVATE_BYTE: i64 = LOCK_BYTE + 1;
 const WRITE_BYTES_MAX: usize = 16 << 20;
 /// The most parts that one system call is given: their list is made anew for each call.
 const WRITE_PARTS_MAX: usize = 32;
-/// The pieces a file grows in where the file system cannot allocate: small, so that a disk that
-/// fills up is noticed before much is written in vain.
-const GROW_PIECE_BYTES: u64 = 256 << 10;
-
 /// Whether opening may create the file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Create {
@@ -234,7 +230,7 @@ impl RealFile {
         let allocate =
             || size_limit::check(bytes).and_then(|()| allocate(&self.file, from, bytes - from));
         let grown = match allocate() {
-            Err(e) if files::cannot_allocate(&e) => fill_with_zeros(&self.file, from, bytes),
+            Err(e) if files::cannot_allocate(&e) => files::write_zeros(&self.file, from, bytes),
             other => other,
         };
         if let Err(e) = grown {
@@ -584,18 +580,6 @@ fn batch<'a>(
         room -= part.len();
     }
     count
-}
-
-/// Allocates by writing: zeros from `from` to `to`.
-fn fill_with_zeros(file: &File, from: u64, to: u64) -> io::Result<()> {
-    let zeros = vec![0; GROW_PIECE_BYTES.min(to - from) as usize];
-    let mut at = from;
-    while at < to {
-        let piece = &zeros[..GROW_PIECE_BYTES.min(to - at) as usize];
-        files::write_all_at(file, piece, at)?;
-        at += piece.len() as u64;
-    }
-    Ok(())
 }
 
 #[cfg(test)]

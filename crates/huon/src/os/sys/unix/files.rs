@@ -132,9 +132,21 @@ pub(crate) fn cannot_allocate(e: &io::Error) -> bool {
     matches!(e.raw_os_error(), Some(libc::EOPNOTSUPP | libc::EINVAL | libc::ENOSYS))
 }
 
+/// Writes zeros over all from `from` to `until`, in small pieces: a disk that fills up is noticed
+/// before much is written in vain.
+pub(crate) fn write_zeros(file: &File, from: u64, until: u64) -> io::Result<()> {
+    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
+    let mut at = from;
+    while at < until {
+        let piece = &ZEROS[..ZEROS.len().min((until - at) as usize)];
+        write_all_at(file, piece, at)?;
+        at += piece.len() as u64;
+    }
+    Ok(())
+}
+
 /// Real blocks under the first `bytes` of a file that is `old` long; new ones are zero.
 pub(crate) fn fill(file: &File, old: u64, bytes: u64) -> io::Result<()> {
-    static ZEROS: [u8; 64 << 10] = [0; 64 << 10];
     if bytes > old {
         size_limit::check(bytes)?;
     }
@@ -142,17 +154,10 @@ pub(crate) fn fill(file: &File, old: u64, bytes: u64) -> io::Result<()> {
         return Ok(());
     }
     match allocate(file, 0, bytes) {
-        Err(e) if cannot_allocate(&e) => {}
-        done => return done,
+        // Never over anything that is there already.
+        Err(e) if cannot_allocate(&e) => write_zeros(file, old, bytes),
+        done => done,
     }
-    // Zeros, never over anything that is there already.
-    let mut at = old;
-    while at < bytes {
-        let piece = &ZEROS[..ZEROS.len().min((bytes - at) as usize)];
-        file.write_all_at(piece, at)?;
-        at += piece.len() as u64;
-    }
-    Ok(())
 }
 
 /// Flushes contents and length to the disk.
