@@ -2,7 +2,8 @@
  * What the C programs of all interfaces share: cases that run one by one, and checks.
  *
  * 1. Each case runs in a process and an empty directory of its own, so one that crashes or hangs
- *    is a failure with a name, and the others run all the same.
+ *    is a failure with a name, and the others run all the same. Where every instruction is watched
+ *    (HUON_C_WATCHED) all run in one process, in which most of the library is translated once.
  * 2. A program prints a line for each case: `ok`, `FAIL` or `skip`, its name, and what was wrong.
  *
  * A file that includes it defines CODE_TEXT before, what a result means.
@@ -12,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -39,6 +41,24 @@ struct test_case {
 
 #define UNUSED __attribute__((unused))
 
+/* ---- The end of a case ---- */
+
+UNUSED static int is_watched(void)
+{
+    return getenv("HUON_C_WATCHED") != NULL;
+}
+
+/* Where a case ends that has no process of its own. */
+static jmp_buf end_of_case;
+
+/* Ends the case; the result is not 0. */
+UNUSED static void end_case(int result)
+{
+    fflush(stdout);
+    if (is_watched()) longjmp(end_of_case, result);
+    _exit(result);
+}
+
 /* ---- Checks: the first one that fails ends its case ---- */
 
 UNUSED static void fail(const char *file, int line, const char *format, ...)
@@ -49,8 +69,7 @@ UNUSED static void fail(const char *file, int line, const char *format, ...)
     vprintf(format, args);
     printf("\n");
     va_end(args);
-    fflush(stdout);
-    _exit(1);
+    end_case(1);
 }
 
 #define EXPECT(what) \
@@ -81,40 +100,59 @@ UNUSED static void fail(const char *file, int line, const char *format, ...)
 UNUSED static void skip(const char *reason)
 {
     printf("  %s\n", reason);
-    fflush(stdout);
-    _exit(SKIPPED);
+    end_case(SKIPPED);
 }
 
 /* How much of something is to be done: less where every instruction is watched. */
 UNUSED static unsigned scaled(unsigned count)
 {
-    return getenv("HUON_C_SMALL") ? count / 10 : count;
+    return is_watched() ? count / 10 : count;
 }
 
 /* ---- The run ---- */
+
+/* Runs a case in this process; the result is not 0 if it failed or was skipped. */
+UNUSED static int run_here(const struct test_case *test)
+{
+    int result;
+    alarm(CASE_SECONDS_MAX);
+    result = setjmp(end_of_case);
+    if (result == 0) test->run();
+    return result;
+}
+
+/* Runs a case in a process of its own; the result is its exit code. */
+UNUSED static int run_apart(const struct test_case *test)
+{
+    int status;
+    pid_t child;
+    fflush(stdout);
+    child = fork();
+    if (child == 0) {
+        alarm(CASE_SECONDS_MAX);
+        test->run();
+        exit(0);
+    }
+    waitpid(child, &status, 0);
+    if (WIFSIGNALED(status)) printf("  ended by signal %d\n", WTERMSIG(status));
+    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+}
 
 /* Runs one case in a directory of its own; the result is its exit code. */
 UNUSED static int run_case(const struct test_case *test)
 {
     const char *base = getenv("TMPDIR");
     char dir[256], command[300];
-    int status;
-    pid_t child;
+    int result;
     snprintf(dir, sizeof dir, "%s/%s.XXXXXX", base ? base : "/tmp", test->name);
-    if (!mkdtemp(dir)) fail(dir, 0, "no directory: %s", strerror(errno));
-    fflush(stdout);
-    child = fork();
-    if (child == 0) {
-        alarm(CASE_SECONDS_MAX);
-        if (chdir(dir) != 0) fail(dir, 0, "not entered: %s", strerror(errno));
-        test->run();
-        exit(0);
+    if (!mkdtemp(dir) || chdir(dir) != 0) {
+        printf("  %s: no directory: %s\n", dir, strerror(errno));
+        return 1;
     }
-    waitpid(child, &status, 0);
+    result = is_watched() ? run_here(test) : run_apart(test);
     snprintf(command, sizeof command, "rm -rf '%s'", dir);
-    if (system(command) != 0) printf("  %s: not removed\n", dir);
-    if (WIFSIGNALED(status)) printf("  ended by signal %d\n", WTERMSIG(status));
-    return WIFEXITED(status) ? WEXITSTATUS(status) : 1;
+    if (chdir("/") != 0 || system(command) != 0) printf("  %s: not removed\n", dir);
+    return result;
 }
 
 /* Runs all cases, or the one that HUON_C_CASE names. */

@@ -64,7 +64,7 @@ impl Library {
         let start = |name: &&str| {
             let mut valgrind = built.command(Path::new("valgrind"));
             valgrind.args(["--quiet", "--error-exitcode=99", "--leak-check=no"]);
-            let run = valgrind.arg(built.shared(name)).env("HUON_C_SMALL", "1");
+            let run = valgrind.arg(built.shared(name)).env("HUON_C_WATCHED", "1");
             run.stdout(Stdio::piped()).stderr(Stdio::piped());
             run.spawn().expect("valgrind")
         };
