@@ -50,13 +50,15 @@ UNUSED static int is_watched(void)
 
 /* Where a case ends that has no process of its own. */
 static jmp_buf end_of_case;
+static int case_result;
 
 /* Ends the case; the result is not 0. */
 UNUSED static void end_case(int result)
 {
     fflush(stdout);
-    if (is_watched()) longjmp(end_of_case, result);
-    _exit(result);
+    if (!is_watched()) _exit(result);
+    case_result = result;
+    longjmp(end_of_case, 1);
 }
 
 /* ---- Checks: the first one that fails ends its case ---- */
@@ -114,11 +116,10 @@ UNUSED static unsigned scaled(unsigned count)
 /* Runs a case in this process; the result is not 0 if it failed or was skipped. */
 UNUSED static int run_here(const struct test_case *test)
 {
-    int result;
     alarm(CASE_SECONDS_MAX);
-    result = setjmp(end_of_case);
-    if (result == 0) test->run();
-    return result;
+    case_result = 0;
+    if (setjmp(end_of_case) == 0) test->run();
+    return case_result;
 }
 
 /* Runs a case in a process of its own; the result is its exit code. */
