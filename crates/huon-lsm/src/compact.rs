@@ -34,7 +34,7 @@ const CREDIT: u64 = 16;
 
 /// Merges flush when they have given back one part in so many of the table, and so many steps.
 const RETAINED_PART: u64 = 16;
-const RETAINED_STEPS: u64 = 2;
+pub(crate) const RETAINED_STEPS: u64 = 2;
 
 /// A committer that merges waits no longer for the writer lock: its holder may wait for what the
 /// committer does next.
@@ -110,16 +110,14 @@ pub(crate) struct Job {
     lane: Lane,
     /// As it is in the manifest; `None`: the merge begins.
     before: Option<Claim>,
-    claim: Claim,
-    /// Where the inputs are among the frozen runs.
-    inputs: Range<usize>,
+    pub(crate) claim: Claim,
 }
 
-/// What a step has found to do, and done so far.
-pub(crate) enum Prepared {
+/// What there is to do in a lane.
+pub(crate) enum Found {
     Idle,
     Busy,
-    Merged(Box<(Job, Merged)>),
+    Job(Job),
 }
 
 /// Whether a claim is to be left to its owner. One that lasts longer than any lease does is of a
@@ -130,59 +128,64 @@ fn is_live(claim: &Claim) -> bool {
 }
 
 impl Shared {
-    /// Makes one step of a merge in a lane. `patience`: it waits no longer for the writer lock.
-    pub(crate) fn step(
+    /// Makes steps of a merge in a lane, one at least, from one snapshot: cursors that go on have
+    /// asked the disk for what comes next. It ends when the merge is done, when what the steps give
+    /// back is to be reused, which the snapshot would hinder, or once `go_on`, which gets the bytes
+    /// of each step, says so. `patience`: it waits no longer for the writer lock.
+    pub(crate) fn steps(
         &self,
         lane: Lane,
         wanted: Wanted,
         patience: Option<Duration>,
+        go_on: &mut dyn FnMut(u64) -> Result<bool>,
     ) -> Result<Step> {
         let mut progress = match self.lanes.lanes[lane as usize].try_lock() {
             Ok(progress) => progress,
             Err(TryLockError::Poisoned(progress)) => progress.into_inner(),
             Err(TryLockError::WouldBlock) => return Ok(Step::Busy),
         };
-        match self.prepare(lane, wanted, progress.take())? {
-            Prepared::Idle => Ok(Step::Idle),
-            Prepared::Busy => Ok(Step::Busy),
-            Prepared::Merged(prepared) => {
-                let (job, merged) = *prepared;
-                let bytes = merged.buffer.bytes() as u64;
-                *progress = self.hand_over(job, merged, patience)?;
-                Ok(Step::Made(bytes.max(1)))
-            }
-        }
-    }
-
-    /// The part of a step that needs no lock: what a snapshot has to be merged is merged into
-    /// memory.
-    pub(crate) fn prepare(
-        &self,
-        lane: Lane,
-        wanted: Wanted,
-        progress: Option<Progress>,
-    ) -> Result<Prepared> {
         let txn = self.env.read()?;
         let view = self.view(&txn)?;
-        if !self.can_fold(&view) {
-            return Ok(Prepared::Idle);
-        }
-        let job = match view.claims[lane as usize].clone() {
-            Some(claim) if claim.owner != self.lanes.owner && is_live(&claim) => {
-                return Ok(Prepared::Busy);
-            }
-            Some(claim) => {
-                let inputs = view.inputs_of(&claim).ok_or_else(|| damaged("a merge (L8)"))?;
-                Job { lane, before: Some(claim.clone()), claim, inputs }
-            }
-            None => match self.pick(&view, lane, wanted) {
-                Some(inputs) => self.new_job(&view, lane, inputs),
-                None => return Ok(Prepared::Idle),
-            },
+        let mut job = match self.find(&view, lane, wanted)? {
+            Found::Idle => return Ok(Step::Idle),
+            Found::Busy => return Ok(Step::Busy),
+            Found::Job(job) => job,
         };
-        let filter = self.filter_so_far(&txn, &view, &job, progress)?;
-        let merged = self.merge_step(&txn, &view, &job, filter)?;
-        Ok(Prepared::Merged(Box::new((job, merged))))
+        let mut filter = self.filter_so_far(&txn, &view, &job, progress.take())?;
+        let mut merge = self.merge(&txn, &view, &job)?;
+        let most = self.retained_max(&view);
+        let mut made = 0;
+        loop {
+            let merged = self.merge_step(&mut merge, &job.claim, filter)?;
+            let bytes = (merged.buffer.bytes() as u64).max(1);
+            made += bytes;
+            let Some(rest) = self.hand_over(job, merged, patience)? else {
+                go_on(bytes)?;
+                break;
+            };
+            if !go_on(bytes)? || made >= most {
+                *progress = Some(rest);
+                break;
+            }
+            let claim = rest.claim;
+            (job, filter) = (Job { lane, before: Some(claim.clone()), claim }, rest.filter);
+        }
+        Ok(Step::Made(made))
+    }
+
+    /// What is to be merged next in a lane.
+    pub(crate) fn find(&self, view: &View, lane: Lane, wanted: Wanted) -> Result<Found> {
+        if !self.can_fold(view) {
+            return Ok(Found::Idle);
+        }
+        match view.claims[lane as usize].clone() {
+            Some(claim) if claim.owner != self.lanes.owner && is_live(&claim) => Ok(Found::Busy),
+            Some(claim) => Ok(Found::Job(Job { lane, before: Some(claim.clone()), claim })),
+            None => Ok(match self.pick(view, lane, wanted) {
+                Some(inputs) => Found::Job(self.new_job(view, lane, inputs)),
+                None => Found::Idle,
+            }),
+        }
     }
 
     /// A merge of frozen runs that begins.
@@ -197,7 +200,7 @@ impl Shared {
             deletes_made: view.newest_delete(),
             output: 0,
         };
-        Job { lane, before: None, claim, inputs }
+        Job { lane, before: None, claim }
     }
 
     /// The runs of a merge that is to begin.
@@ -216,7 +219,7 @@ impl Shared {
     }
 
     /// The filter of the output so far: the one that the last step left, or a new one.
-    fn filter_so_far(
+    pub(crate) fn filter_so_far(
         &self,
         txn: &ReadTxn,
         view: &View,
@@ -240,18 +243,13 @@ impl Shared {
         Ok(Some(filter))
     }
 
-    /// Merges the records that the inputs have left.
-    fn merge_step(
-        &self,
-        txn: &ReadTxn,
-        view: &View,
-        job: &Job,
-        mut filter: Option<Maker>,
-    ) -> Result<Merged> {
+    /// The records that the inputs have left.
+    pub(crate) fn merge<'t>(&self, txn: &'t ReadTxn, view: &View, job: &Job) -> Result<Merge<'t>> {
         let claim = &job.claim;
+        let inputs = view.inputs_of(claim).ok_or_else(|| damaged("a merge (L8)"))?;
         let bounds = (Bound::Unbounded, Bound::Unbounded);
         let mut sources = Vec::new();
-        for run in &view.frozen()[job.inputs.clone()] {
+        for run in &view.frozen()[inputs] {
             let deletes = view.deletes.iter();
             // Later ones are made by the merges that come.
             let made = deletes.filter(|delete| delete.number <= claim.deletes_made);
@@ -265,6 +263,16 @@ impl Shared {
         if job.before.is_some() && planted::is(Bug::ResumedLate) {
             merge.next()?;
         }
+        Ok(merge)
+    }
+
+    /// The part of a step that needs no lock: merges records into memory.
+    pub(crate) fn merge_step(
+        &self,
+        merge: &mut Merge<'_>,
+        claim: &Claim,
+        mut filter: Option<Maker>,
+    ) -> Result<Merged> {
         let mut buffer = Buffer::default();
         while buffer.bytes() < self.options.step_bytes {
             let Some((key, tagged)) = merge.next()? else {
@@ -344,8 +352,7 @@ impl Shared {
             let left = runs.iter().find(|run| run.record.id == id);
             left.map_or(0, |run| run.record.bytes)
         };
-        let all: u64 = runs.iter().map(|run| run.record.bytes).sum();
-        let most = (all / RETAINED_PART).max(RETAINED_STEPS * self.options.step_bytes as u64);
+        let most = self.retained_max(after);
         let mut retained = self.lanes.retained.lock().unwrap_or_else(PoisonError::into_inner);
         if retained.durable != durable {
             *retained = Retained { durable, version: after.version, bytes: 0 };
@@ -358,6 +365,12 @@ impl Shared {
             self.env.sync()?;
         }
         Ok(())
+    }
+
+    /// So much of what merges have given back may wait to be reused.
+    fn retained_max(&self, view: &View) -> u64 {
+        let all: u64 = view.frozen().iter().map(|run| run.record.bytes).sum();
+        (all / RETAINED_PART).max(RETAINED_STEPS * self.options.step_bytes as u64)
     }
 
     /// Freezes the open run, so that a merge can take it.
@@ -424,21 +437,17 @@ impl Shared {
 
     fn help(&self, version: u64) -> Result<()> {
         let wanted = Wanted::Due { slack: self.options.slack };
+        let credit = &self.lanes.credit;
+        let mut pay = |bytes| {
+            let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
+            Ok(credit.fetch_sub(bytes, Ordering::Relaxed) > bytes)
+        };
         let mut is_idle = true;
         for lane in Lane::ALL {
-            while self.lanes.credit.load(Ordering::Relaxed) > 0 {
-                match self.step(lane, wanted, Some(PATIENCE))? {
-                    Step::Made(bytes) => {
-                        is_idle = false;
-                        let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
-                        self.lanes.credit.fetch_sub(bytes, Ordering::Relaxed);
-                    }
-                    Step::Busy => {
-                        is_idle = false;
-                        break;
-                    }
-                    Step::Idle => break,
-                }
+            let mut step = Step::Made(0);
+            while matches!(step, Step::Made(_)) && credit.load(Ordering::Relaxed) > 0 {
+                step = self.steps(lane, wanted, Some(PATIENCE), &mut pay)?;
+                is_idle &= step == Step::Idle;
             }
         }
         if is_idle && self.lanes.credit.load(Ordering::Relaxed) > 0 {
@@ -455,7 +464,8 @@ impl Shared {
         let started = Instant::now();
         self.counts.stalls.fetch_add(1, Ordering::Relaxed);
         while self.newest().is_overloaded(&self.options) && started.elapsed() < STALL_MAX {
-            let step = |lane| self.step(lane, Wanted::Due { slack: 0 }, Some(PATIENCE));
+            let due = Wanted::Due { slack: 0 };
+            let step = |lane| self.steps(lane, due, Some(PATIENCE), &mut |_| Ok(false));
             let steps = [step(Lane::Small)?, step(Lane::Large)?];
             if steps == [Step::Idle; 2] {
                 // The policy bears so many.

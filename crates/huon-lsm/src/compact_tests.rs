@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use huon::{Env, U64};
 
-use crate::compact::{Prepared, Step, Wanted};
+use crate::compact::{Found, Job, RETAINED_STEPS, Step, Wanted};
+use crate::hand_over::Merged;
 use crate::policy::Lane;
 use crate::{Lsm, LsmDef, LsmOptions, LsmTable};
 
@@ -38,19 +39,28 @@ fn open(env: &Env, step_bytes: usize) -> Table {
 }
 
 fn step(table: &Table, lane: Lane) -> Step {
-    table.shared().step(lane, Wanted::Due { slack: 0 }, None).unwrap()
+    table.shared().steps(lane, Wanted::Due { slack: 0 }, None, &mut |_| Ok(false)).unwrap()
 }
+
+/// A step that a process is about to hand over.
+type Prepared = (Job, Merged);
 
 /// The lane that has something to do, and what was prepared there.
 fn prepare(table: &Table, wanted: Wanted) -> Option<(Lane, Prepared)> {
-    let prepared = Lane::ALL.map(|lane| (lane, table.shared().prepare(lane, wanted, None)));
-    let prepared = prepared.map(|(lane, prepared)| (lane, prepared.unwrap()));
-    prepared.into_iter().find(|(_, prepared)| matches!(prepared, Prepared::Merged(..)))
+    let shared = table.shared();
+    let txn = shared.env.read().unwrap();
+    let view = shared.view(&txn).unwrap();
+    let found = Lane::ALL.map(|lane| (lane, shared.find(&view, lane, wanted).unwrap()));
+    found.into_iter().find_map(|(lane, found)| {
+        let Found::Job(job) = found else { return None };
+        let filter = shared.filter_so_far(&txn, &view, &job, None).unwrap();
+        let mut merge = shared.merge(&txn, &view, &job).unwrap();
+        let merged = shared.merge_step(&mut merge, &job.claim, filter).unwrap();
+        Some((lane, (job, merged)))
+    })
 }
 
-fn hand_over(table: &Table, prepared: Prepared) {
-    let Prepared::Merged(prepared) = prepared else { panic!("something was prepared") };
-    let (job, merged) = *prepared;
+fn hand_over(table: &Table, (job, merged): Prepared) {
     table.shared().hand_over(job, merged, None).unwrap();
 }
 
@@ -232,7 +242,7 @@ fn a_step_goes_on_only_from_where_the_merge_is() {
             let mut world = World::new(600);
             for _ in 0..steps_before {
                 let (lane, _) = prepare(&world.table, Wanted::All).expect("it has begun");
-                world.table.shared().step(lane, Wanted::All, None).unwrap();
+                world.table.shared().steps(lane, Wanted::All, None, &mut |_| Ok(false)).unwrap();
             }
             let (_, prepared) = prepare(&world.table, Wanted::All).expect("it goes on");
             change(&mut world);
@@ -242,6 +252,49 @@ fn a_step_goes_on_only_from_where_the_merge_is() {
             world.finish(600);
         }
     }
+}
+
+#[test]
+fn steps_of_one_snapshot_end_where_the_merge_is_no_more_what_it_was() {
+    for steps_before in 1..3 {
+        for (name, change, _) in CHANGES {
+            let mut world = World::new(100);
+            let (lane, _) = prepare(&world.table, Wanted::All).expect("four runs");
+            let table = world.table.clone();
+            let mut made = 0;
+            let mut go_on = |_| {
+                made += 1;
+                if made == steps_before {
+                    change(&mut world);
+                    world.check();
+                }
+                Ok(true)
+            };
+            table.shared().steps(lane, Wanted::All, None, &mut go_on).unwrap();
+            assert!(made >= steps_before, "{name}: {made} steps");
+            assert!(name != "the table" || world.lost() > 0, "{name}");
+            world.check();
+            world.finish(1000);
+        }
+    }
+}
+
+#[test]
+fn steps_read_one_snapshot_until_what_they_give_back_is_to_be_reused() {
+    let count_steps = |step_bytes| {
+        let world = World::new(step_bytes);
+        let (lane, _) = prepare(&world.table, Wanted::All).expect("four runs");
+        let mut made: u64 = 0;
+        let mut go_on = |_| {
+            made += 1;
+            Ok(true)
+        };
+        world.table.shared().steps(lane, Wanted::All, None, &mut go_on).unwrap();
+        made
+    };
+    // Two steps at least, and else one part in sixteen of the table.
+    assert_eq!(count_steps(2000), RETAINED_STEPS);
+    assert!(count_steps(100) > RETAINED_STEPS);
 }
 
 #[test]
@@ -260,7 +313,7 @@ fn one_step_is_made_once() {
         assert_eq!(world.lost(), made, "it was too late");
         // The filter that it had made so far is not that of the output.
         let before = world.lost();
-        world.table.shared().step(lane, Wanted::All, None).unwrap();
+        world.table.shared().steps(lane, Wanted::All, None, &mut |_| Ok(false)).unwrap();
         assert_eq!(world.lost(), before);
         world.check();
     }

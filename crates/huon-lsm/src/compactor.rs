@@ -82,7 +82,8 @@ impl Compactor {
     pub fn run_once(&self) -> Result<bool> {
         for shared in self.tables()? {
             for lane in Lane::ALL {
-                if let Step::Made(_) = self.step(&shared, lane, Wanted::Due { slack: 0 })? {
+                let due = Wanted::Due { slack: 0 };
+                if let Step::Made(_) = self.steps(&shared, lane, due, &mut || false)? {
                     return Ok(true);
                 }
             }
@@ -188,12 +189,20 @@ impl Compactor {
         Ok(tables)
     }
 
-    fn step(&self, shared: &Shared, lane: Lane, wanted: Wanted) -> Result<Step> {
-        let step = shared.step(lane, wanted, None)?;
-        if matches!(step, Step::Made(_)) && self.is_durable() {
-            self.lsm.env().sync()?;
-        }
-        Ok(step)
+    /// Makes steps of a merge, until `go_on` says that it is enough.
+    fn steps(
+        &self,
+        shared: &Shared,
+        lane: Lane,
+        wanted: Wanted,
+        go_on: &mut dyn FnMut() -> bool,
+    ) -> Result<Step> {
+        shared.steps(lane, wanted, None, &mut |_| {
+            if self.is_durable() {
+                self.lsm.env().sync()?;
+            }
+            Ok(go_on())
+        })
     }
 
     fn is_durable(&self) -> bool {
@@ -206,12 +215,15 @@ impl Compactor {
             let (mut is_made, mut is_busy) = (false, false);
             for shared in self.tables()? {
                 for lane in Lane::ALL {
-                    match self.step(&shared, lane, wanted)? {
-                        Step::Made(_) => (steps, is_made) = (steps + 1, true),
-                        Step::Busy => is_busy = true,
-                        Step::Idle => continue,
-                    }
-                    if on_step(steps).is_break() {
+                    let mut is_over = false;
+                    let step = self.steps(&shared, lane, wanted, &mut || {
+                        steps += 1;
+                        is_over = on_step(steps).is_break();
+                        !is_over
+                    })?;
+                    is_made |= matches!(step, Step::Made(_));
+                    is_busy |= step == Step::Busy;
+                    if is_over || step == Step::Busy && on_step(steps).is_break() {
                         return Ok(steps);
                     }
                 }
@@ -289,7 +301,8 @@ impl Compactor {
     ) -> Result<bool> {
         let mut is_made = false;
         while !is_over.load(Ordering::Relaxed) {
-            match self.step(shared, lane, wanted)? {
+            let mut go_on = || !is_over.load(Ordering::Relaxed);
+            match self.steps(shared, lane, wanted, &mut go_on)? {
                 Step::Made(_) => is_made = true,
                 Step::Busy | Step::Idle => break,
             }
