@@ -25,7 +25,7 @@ use crate::manifest::{Run, Shared, View};
 use crate::merge::{Buffer, Merge, Source};
 use crate::options::LEASE_MAX;
 use crate::planted::{self, Bug};
-use crate::policy::Lane;
+use crate::policy::{Lane, Pace};
 use crate::record::{now_ms, settled};
 
 /// A committer merges up to so many bytes for each that it has put. A record is merged about once
@@ -48,6 +48,8 @@ pub(crate) struct Lanes {
     /// A number that no other has: the owner of claims.
     owner: u64,
     lanes: [Mutex<Option<Progress>>; 2],
+    /// The number of the newest run when each lane last looked for something to merge.
+    newest: [AtomicU64; 2],
     /// Bytes that committers may merge; below zero they have merged ahead.
     credit: AtomicI64,
     /// In this version there was nothing for committers to merge.
@@ -70,6 +72,7 @@ impl Default for Lanes {
         Lanes {
             owner: RandomState::new().hash_one(std::process::id()),
             lanes: Default::default(),
+            newest: Default::default(),
             credit: AtomicI64::new(0),
             quiet_version: AtomicU64::new(0),
             retained: Mutex::default(),
@@ -215,7 +218,15 @@ impl Shared {
                     .then_some(0..frozen.len());
             }
         };
-        self.policy(view).pick_in(&view.sizes(), slack, lane)
+        self.policy(view).pick(&view.sizes(), slack, self.pace(view, lane), lane)
+    }
+
+    /// Whether runs have come since a lane last looked.
+    fn pace(&self, view: &View, lane: Lane) -> Pace {
+        // L2: the output of a merge is as new as the newest of its inputs.
+        let newest = view.runs.first().map_or(0, |run| run.number & !1);
+        let is_new = self.lanes.newest[lane as usize].swap(newest, Ordering::Relaxed) != newest;
+        if is_new { Pace::Coming } else { Pace::Quiet }
     }
 
     /// The filter of the output so far: the one that the last step left, or a new one.

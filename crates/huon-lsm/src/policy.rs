@@ -5,7 +5,8 @@
 //! written once a class. Small runs below a larger one are merged into that when there are many.
 //! When all runs but the oldest hold more than half as much as that one does, it is merged, too
 //! (lazy levelling: Dayan, Idreos: Dostoevsky, 2018), which bounds the space by one and a half
-//! times the data.
+//! times the data. While runs come that is put off until the others hold as much as the oldest: it
+//! would soon be due again.
 
 use std::ops::Range;
 
@@ -26,6 +27,13 @@ pub(crate) struct Policy {
     pub(crate) base_bytes: u64,
     /// Merges of less belong to the small lane.
     pub(crate) small_lane_bytes: u64,
+}
+
+/// Whether runs have come since the last look at them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Pace {
+    Quiet,
+    Coming,
 }
 
 /// Merges are made in two lanes at a time, so that a large one never holds up small ones.
@@ -52,22 +60,61 @@ impl Policy {
 
     /// The runs to merge, of `runs`, which are frozen and ordered from the newest to the oldest.
     /// `slack`: so many runs more than the fan are borne.
-    pub(crate) fn pick(&self, runs: &[RunSize], slack: usize) -> Option<Range<usize>> {
-        self.all_due(runs, slack).next()
-    }
-
-    /// Merges that are due in one lane.
-    pub(crate) fn pick_in(
+    pub(crate) fn pick(
         &self,
         runs: &[RunSize],
         slack: usize,
+        pace: Pace,
         lane: Lane,
     ) -> Option<Range<usize>> {
-        let bytes = |range: &Range<usize>| runs[range.clone()].iter().map(|run| run.bytes).sum();
-        self.all_due(runs, slack).find(|range| self.lane(bytes(range)) == lane)
+        match lane {
+            Lane::Small => self.pick_small(runs, slack, pace),
+            Lane::Large => self.pick_large(runs, slack, pace),
+        }
     }
 
-    fn all_due<'r>(
+    /// A merge that is due in any lane while no runs come.
+    pub(crate) fn pick_any(&self, runs: &[RunSize], slack: usize) -> Option<Range<usize>> {
+        Lane::ALL.into_iter().find_map(|lane| self.pick(runs, slack, Pace::Quiet, lane))
+    }
+
+    /// The oldest runs of a merge, as many as the lane takes: if small runs come faster than they
+    /// are merged, a tier of them is too large for it as a whole.
+    fn pick_small(&self, runs: &[RunSize], slack: usize, pace: Pace) -> Option<Range<usize>> {
+        let all = self.levelling(runs, slack, pace);
+        if pace == Pace::Quiet && all.is_some() && self.lane(bytes(runs)) == Lane::Large {
+            // What the other lane is about to merge need not be written once more before.
+            return None;
+        }
+        self.parts(runs, slack).chain(all).find_map(|range| {
+            let mut sum = 0;
+            let fits = |run: &&RunSize| {
+                sum += run.bytes;
+                self.lane(sum) == Lane::Small
+            };
+            let count = runs[range.clone()].iter().rev().take_while(fits).count();
+            let is_worth = count == range.len() || count >= self.fan;
+            is_worth.then_some(range.end - count..range.end)
+        })
+    }
+
+    /// While runs come, the small ones are left to the other lane: a step costs a copy of some
+    /// pages of each input, and no merge that lasts should take in hundreds of them.
+    fn pick_large(&self, runs: &[RunSize], slack: usize, pace: Pace) -> Option<Range<usize>> {
+        let is_small = |run: &RunSize| self.lane(run.bytes * self.fan as u64) == Lane::Small;
+        let of_other = |run: &RunSize| run.is_busy || is_small(run);
+        let small = runs.iter().take_while(|run| of_other(run)).count();
+        let busy = runs.iter().rposition(|run| run.is_busy).map_or(0, |last| last + 1);
+        let newest = if pace == Pace::Quiet { busy } else { small };
+        let all = self.levelling(&runs[newest..], slack, pace).map(|all| (newest, all));
+        let parts = self.parts(&runs[small..], slack).map(|range| (small, range));
+        let due = all.into_iter().chain(parts);
+        due.map(|(first, range)| first + range.start..first + range.end)
+            .find(|range| self.lane(bytes(&runs[range.clone()])) == Lane::Large)
+    }
+
+    /// Merges of some of the runs that are due.
+    fn parts<'r>(
         &self,
         runs: &'r [RunSize],
         slack: usize,
@@ -76,7 +123,7 @@ impl Policy {
         let top = runs.iter().map(|run| policy.class(run.bytes)).max();
         let classes = top.map_or(0, |top| top + 1);
         let tiers = (0..classes).filter_map(move |class| policy.tier(runs, slack, class));
-        tiers.chain(policy.stranded(runs, slack)).chain(policy.levelling(runs, slack))
+        tiers.chain(policy.stranded(runs, slack))
     }
 
     /// The newest runs up to a class, if it has enough runs of its own. (Counting all runs instead
@@ -106,15 +153,20 @@ impl Policy {
     }
 
     /// All runs, if the oldest is small beside the others.
-    fn levelling(&self, runs: &[RunSize], slack: usize) -> Option<Range<usize>> {
+    fn levelling(&self, runs: &[RunSize], slack: usize, pace: Pace) -> Option<Range<usize>> {
+        let parts = if pace == Pace::Quiet { 2 } else { 1 };
         let (oldest, others) = runs.split_last()?;
-        let bytes: u64 = others.iter().map(|run| run.bytes).sum();
+        let bytes = bytes(others);
         let is_due = others.len() > slack
-            && bytes > oldest.bytes / 2
+            && bytes > oldest.bytes / parts
             && bytes > self.base_bytes * self.fan as u64;
         let is_free = runs.iter().all(|run| !run.is_busy);
         (is_due && is_free).then_some(0..runs.len())
     }
+}
+
+fn bytes(runs: &[RunSize]) -> u64 {
+    runs.iter().map(|run| run.bytes).sum()
 }
 
 #[cfg(test)]
@@ -139,7 +191,7 @@ mod tests {
         for bytes in sizes {
             runs.insert(0, RunSize { bytes, is_busy: false });
             outcome.put += bytes;
-            while let Some(range) = policy.pick(&runs, slack) {
+            while let Some(range) = policy.pick_any(&runs, slack) {
                 assert!(range.len() > 1, "a merge takes two runs at least");
                 let bytes = runs[range.clone()].iter().map(|run| run.bytes).sum();
                 outcome.merged += bytes;
@@ -218,13 +270,20 @@ mod tests {
 
         /// Merges so many bytes in each lane; `kept`: so many percent of the inputs are in the
         /// output, as others were put again. Whether anything was to be done.
-        fn merge(&mut self, policy: Policy, slack: usize, budget: u64, kept: u64) -> bool {
+        fn merge(
+            &mut self,
+            policy: Policy,
+            slack: usize,
+            pace: Pace,
+            budget: u64,
+            kept: u64,
+        ) -> bool {
             let mut is_made = false;
             for lane in Lane::ALL {
                 let mut budget = budget;
                 while budget > 0
                     && (self.lanes[lane as usize].is_some()
-                        || self.begin(policy, slack, lane, kept))
+                        || self.begin(policy, slack, pace, lane, kept))
                 {
                     is_made = true;
                     let Some((ids, left, output)) = &mut self.lanes[lane as usize] else { break };
@@ -247,9 +306,16 @@ mod tests {
             is_made
         }
 
-        fn begin(&mut self, policy: Policy, slack: usize, lane: Lane, kept: u64) -> bool {
+        fn begin(
+            &mut self,
+            policy: Policy,
+            slack: usize,
+            pace: Pace,
+            lane: Lane,
+            kept: u64,
+        ) -> bool {
             let sizes: Vec<RunSize> = self.runs.iter().map(|run| run.1).collect();
-            let Some(range) = policy.pick_in(&sizes, slack, lane) else { return false };
+            let Some(range) = policy.pick(&sizes, slack, pace, lane) else { return false };
             let inputs = &mut self.runs[range];
             assert!(inputs.len() > 1 && inputs.iter().all(|run| !run.1.is_busy));
             inputs.iter_mut().for_each(|run| run.1.is_busy = true);
@@ -292,9 +358,9 @@ mod tests {
             };
             for round in 0..ROUNDS {
                 schedule.add(size(style, round, numbers.next().unwrap()));
-                schedule.merge(POLICY, slack, budget, kept);
+                schedule.merge(POLICY, slack, Pace::Coming, budget, kept);
             }
-            while schedule.merge(POLICY, slack, budget, kept) {}
+            while schedule.merge(POLICY, slack, Pace::Quiet, budget, kept) {}
             let Schedule { runs, put, merged, most_runs, .. } = schedule;
             let amplification = merged as f64 / put as f64;
             let all: u64 = runs.iter().map(|run| run.1.bytes).sum();
@@ -320,12 +386,46 @@ mod tests {
         let run = |bytes, is_busy| RunSize { bytes, is_busy };
         let mut runs = vec![run(1000, false); 8];
         runs.push(run(1 << 30, true));
-        assert_eq!(POLICY.pick(&runs, 0), Some(0..8));
+        assert_eq!(POLICY.pick_any(&runs, 0), Some(0..8));
         runs[7].is_busy = true;
-        assert_eq!(POLICY.pick(&runs, 0), None, "seven are not enough");
+        assert_eq!(POLICY.pick_any(&runs, 0), None, "seven are not enough");
         let large = vec![run(20 << 20, false); 9];
-        assert_eq!(POLICY.pick_in(&large, 0, Lane::Small), None);
-        assert_eq!(POLICY.pick_in(&large, 0, Lane::Large), Some(0..9));
+        assert_eq!(POLICY.pick(&large, 0, Pace::Coming, Lane::Small), None);
+        assert_eq!(POLICY.pick(&large, 0, Pace::Coming, Lane::Large), Some(0..9));
+    }
+
+    fn idle(bytes: &[u64]) -> Vec<RunSize> {
+        bytes.iter().map(|&bytes| RunSize { bytes, is_busy: false }).collect()
+    }
+
+    #[test]
+    fn small_runs_that_have_piled_up_are_merged_in_their_lane() {
+        let mut runs = idle(&[1 << 20; 100]);
+        for pace in [Pace::Coming, Pace::Quiet] {
+            // The oldest, up to 32 MiB. As the other lane is about to merge all once no more come,
+            // nothing is written before.
+            let small = (pace == Pace::Coming).then_some(69..100);
+            assert_eq!(POLICY.pick(&runs, 0, pace, Lane::Small), small);
+        }
+        // They are no matter of the large lane, which may take those that it finds.
+        runs.extend(idle(&[20 << 20; 9]));
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Coming, Lane::Large), Some(100..109));
+        runs[99].is_busy = true;
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Coming, Lane::Small), Some(68..99));
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Quiet, Lane::Large), Some(100..109));
+    }
+
+    #[test]
+    fn all_are_merged_late_while_runs_come() {
+        const MIB: u64 = 1 << 20;
+        let mut runs = idle(&[100 * MIB, 100 * MIB, 100 * MIB, 100 * MIB, 600 * MIB]);
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Coming, Lane::Large), None);
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Quiet, Lane::Large), Some(0..5));
+        // A merge of the other lane has the two newest.
+        runs.splice(0..0, [RunSize { bytes: MIB, is_busy: true }; 2]);
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Quiet, Lane::Large), Some(2..7));
+        runs.splice(2..2, idle(&[300 * MIB]));
+        assert_eq!(POLICY.pick(&runs, 0, Pace::Coming, Lane::Large), Some(2..8));
     }
 
     #[test]

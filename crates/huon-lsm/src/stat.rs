@@ -198,7 +198,7 @@ fn add_runs(stat: &mut LsmStat, shared: &Shared, view: &View) {
 fn debt(shared: &Shared, view: &View, mut sizes: Vec<RunSize>) -> u64 {
     let policy = shared.policy(view);
     let mut debt = 0;
-    while let Some(range) = policy.pick(&sizes, 0) {
+    while let Some(range) = policy.pick_any(&sizes, 0) {
         let bytes = sizes[range.clone()].iter().map(|run| run.bytes).sum();
         debt += bytes;
         sizes.splice(range, [RunSize { bytes, is_busy: false }]);
