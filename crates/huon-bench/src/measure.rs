@@ -129,7 +129,7 @@ impl<'o> Session<'o> {
         unit: &str,
         work: impl FnOnce(&mut Probe) -> Result<u64>,
     ) -> Result<()> {
-        self.measure_since(Stretch::begin(&self.dir)?, cell, unit, work)
+        self.measure_since(&Stretch::begin(&self.dir)?, cell, unit, work)
     }
 
     /// The beginning of a cell that other cells are parts of.
@@ -140,7 +140,7 @@ impl<'o> Session<'o> {
     /// As [`Session::measure`], with all that happened since the beginning of `stretch`.
     pub(crate) fn measure_since(
         &mut self,
-        stretch: Stretch,
+        stretch: &Stretch,
         cell: &str,
         unit: &str,
         work: impl FnOnce(&mut Probe) -> Result<u64>,

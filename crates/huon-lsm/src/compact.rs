@@ -86,6 +86,8 @@ pub(crate) struct Progress {
     claim: Claim,
     /// Has the keys of the output so far.
     filter: Option<Maker>,
+    /// The last step has flushed what the steps before it have given back.
+    is_flushed: bool,
 }
 
 /// Which merges are wanted.
@@ -166,7 +168,7 @@ impl Shared {
                 go_on(bytes)?;
                 break;
             };
-            if !go_on(bytes)? || made >= most {
+            if !go_on(bytes)? || made >= most || rest.is_flushed {
                 *progress = Some(rest);
                 break;
             }
@@ -329,7 +331,7 @@ impl Shared {
         self.publish(txn)?;
         // L6.
         self.keep(&after);
-        self.flush_for_space(&view.frozen()[inputs], &after)?;
+        let is_flushed = self.flush_for_space(&view.frozen()[inputs], &after)?;
         if planted::is(Bug::TrimmedApart) {
             let mut txn = self.env.write()?;
             let view = self.view(&txn)?;
@@ -339,7 +341,7 @@ impl Shared {
         self.counts.steps.fetch_add(1, Ordering::Relaxed);
         self.counts.merges.fetch_add(u64::from(rest.is_none()), Ordering::Relaxed);
         self.counts.merged_bytes.fetch_add(bytes, Ordering::Relaxed);
-        Ok(rest.map(|(claim, filter)| Progress { claim, filter }))
+        Ok(rest.map(|(claim, filter)| Progress { claim, filter, is_flushed }))
     }
 
     /// Commits what a compactor has changed, without a flush. (By a ticket: a commit with a
@@ -353,10 +355,10 @@ impl Shared {
     }
 
     /// Flushes where the space that merges have given back would else be there twice: lazy commits
-    /// may come long before a flush that lets it be reused.
-    fn flush_for_space(&self, inputs: &[Arc<Run>], after: &View) -> Result<()> {
+    /// may come long before a flush that lets it be reused. Whether it has.
+    fn flush_for_space(&self, inputs: &[Arc<Run>], after: &View) -> Result<bool> {
         if self.env.settings().durability != huon::Durability::Lazy {
-            return Ok(());
+            return Ok(false);
         }
         let (durable, runs) = (self.env.info()?.durable, after.frozen());
         let bytes = |id: u64| {
@@ -370,12 +372,13 @@ impl Shared {
         }
         let old = inputs.iter().filter(|run| run.number < retained.version);
         retained.bytes += old.map(|run| run.record.bytes - bytes(run.record.id)).sum::<u64>();
-        if retained.bytes >= most {
+        let is_due = retained.bytes >= most;
+        if is_due {
             retained.bytes = 0;
             drop(retained);
             self.env.sync()?;
         }
-        Ok(())
+        Ok(is_due)
     }
 
     /// So much of what merges have given back may wait to be reused.

@@ -136,10 +136,50 @@ impl Compactor {
         self.run(Wanted::All, on_step)
     }
 
+    /// Makes the file shorter if it is at least half as long again as what lives in it, to one and
+    /// a quarter times that: merges leave it as long as it had to be when there was most to merge.
+    /// It does nothing to a file that is never to shrink, nor to one of which
+    /// [`Geometry::shrink_bytes`](huon::Geometry::shrink_bytes) is more than it would give back.
+    ///
+    /// ```
+    /// # use huon::{Env, U64};
+    /// # use huon_lsm::{Lsm, LsmDef};
+    /// # let env = Env::in_memory()?;
+    /// # let lsm = Lsm::open(&env)?;
+    /// # let t = lsm.table(&LsmDef::<U64, U64>::new("t"))?;
+    /// # env.update(|txn| t.put(txn, 1, 1))?;
+    /// let compactor = lsm.compactor();
+    /// compactor.merge_all()?;
+    /// compactor.shorten()?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// That of [`huon::Env::compact`], which moves what lies at the end, in steps.
+    ///
+    /// # Errors
+    /// Those of reading and writing; nothing is lost.
+    pub fn shorten(&self) -> Result<()> {
+        self.shorten_while(&mut || true)
+    }
+
+    fn shorten_while(&self, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
+        let env = self.lsm.env();
+        let (stat, shrink_bytes) = (env.stat()?, env.info()?.geometry.shrink_bytes);
+        let live_bytes = stat.live_pages * u64::from(stat.page_bytes);
+        let other_bytes = stat.file_bytes.saturating_sub(live_bytes);
+        if shrink_bytes == 0 || other_bytes < shrink_bytes.max(live_bytes / 2) {
+            return Ok(());
+        }
+        let go_on = |_: &Progress| {
+            if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        };
+        env.compact(CompactOptions::new().target(LENGTH).progress(go_on)).map(drop)
+    }
+
     /// Starts threads that merge until the returned object is dropped: one for small merges and one
     /// for large ones. When nothing was committed for a second, they merge further than they must,
-    /// in the end to one run, and then make the file shorter if it has become half as long again as
-    /// what lives in it, as [`huon::Env::compact`] does. A file that is never to shrink does not.
+    /// in the end to one run, and then make the file shorter, as [`Compactor::shorten`] does.
     ///
     /// ```
     /// # use huon::{Env, U64};
@@ -261,7 +301,7 @@ impl Compactor {
                 }
             }
             if is_idle && !is_made && !is_short {
-                self.shorten(is_over)?;
+                self.shorten_while(&mut || !is_over.load(Ordering::Relaxed))?;
                 // Its commits are no reason to do it again.
                 seen = env.wait_for_commit(seen, Duration::ZERO)?.unwrap_or(seen);
                 is_short = true;
@@ -272,23 +312,6 @@ impl Compactor {
             }
         }
         Ok(())
-    }
-
-    /// Makes a file shorter that has become much longer than what lives in it: merges leave it as
-    /// long as it had to be when there was most to merge.
-    fn shorten(&self, is_over: &AtomicBool) -> Result<()> {
-        let env = self.lsm.env();
-        let (stat, shrink_bytes) = (env.stat()?, env.info()?.geometry.shrink_bytes);
-        let live_bytes = stat.live_pages * u64::from(stat.page_bytes);
-        let other_bytes = stat.file_bytes.saturating_sub(live_bytes);
-        if shrink_bytes == 0 || other_bytes < shrink_bytes.max(live_bytes / 2) {
-            return Ok(());
-        }
-        let go_on = |_: &Progress| {
-            let is_over = is_over.load(Ordering::Relaxed);
-            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        };
-        env.compact(CompactOptions::new().target(LENGTH).progress(go_on)).map(drop)
     }
 
     /// Merges in a lane as long as there is something to merge; whether there was.

@@ -29,6 +29,9 @@ pub(crate) struct Policy {
     pub(crate) small_lane_bytes: u64,
 }
 
+/// Small runs have piled up once there are more than so many times the fan.
+const PILE_FANS: usize = 4;
+
 /// Whether runs have come since the last look at them.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Pace {
@@ -98,16 +101,17 @@ impl Policy {
         })
     }
 
-    /// While runs come, the small ones are left to the other lane: a step costs a copy of some
-    /// pages of each input, and no merge that lasts should take in hundreds of them.
+    /// Small runs that have piled up are left to the other lane while runs come: a step costs a
+    /// copy of some pages of each input, and no merge that lasts should take in hundreds of them.
     fn pick_large(&self, runs: &[RunSize], slack: usize, pace: Pace) -> Option<Range<usize>> {
         let is_small = |run: &RunSize| self.lane(run.bytes * self.fan as u64) == Lane::Small;
         let of_other = |run: &RunSize| run.is_busy || is_small(run);
         let small = runs.iter().take_while(|run| of_other(run)).count();
+        let piled = if small > PILE_FANS * self.fan { small } else { 0 };
         let busy = runs.iter().rposition(|run| run.is_busy).map_or(0, |last| last + 1);
-        let newest = if pace == Pace::Quiet { busy } else { small };
+        let newest = if pace == Pace::Quiet { busy } else { busy.max(piled) };
         let all = self.levelling(&runs[newest..], slack, pace).map(|all| (newest, all));
-        let parts = self.parts(&runs[small..], slack).map(|range| (small, range));
+        let parts = self.parts(&runs[piled..], slack).map(|range| (piled, range));
         let due = all.into_iter().chain(parts);
         due.map(|(first, range)| first + range.start..first + range.end)
             .find(|range| self.lane(bytes(&runs[range.clone()])) == Lane::Large)

@@ -145,6 +145,13 @@ impl<const THREADS: bool> Engine for HuonLsm<THREADS> {
         Ok(())
     }
 
+    const SHORTENS: bool = true;
+
+    fn shorten(&self) -> Result<()> {
+        self.lsm.compactor().shorten()?;
+        Ok(())
+    }
+
     fn settle(&self) -> Result<()> {
         self.lsm.compactor().merge_all()?;
         Ok(())

@@ -213,6 +213,15 @@ pub(crate) trait Engine: Sized + Sync + 'static {
         Ok(())
     }
 
+    /// Whether [`Engine::shorten`] does anything.
+    const SHORTENS: bool = false;
+
+    /// Gives back what lies free in the file, as the engine does by itself after a while without
+    /// writes, if it [`Engine::SHORTENS`] files.
+    fn shorten(&self) -> Result<()> {
+        Ok(())
+    }
+
     /// Brings the database into the form that is read fastest, and waits until nothing goes on in
     /// the background: an LSM tree is compacted as far as can be.
     fn settle(&self) -> Result<()> {

@@ -35,7 +35,7 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         probe.remarks = db.remarks()?;
         Ok(order.len() as u64)
     })?;
-    pay(session, stretch, &db, "add, with all debt", order.len() as u64)?;
+    pay(session, &stretch, &db, "add, with all debt", order.len() as u64)?;
     let shuffled = data.shuffled(2);
     session.measure("get", "lookup", |_| {
         let (mut read, mut sum) = (db.read()?, 0);

@@ -21,7 +21,7 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         probe.remarks = db.remarks()?;
         Ok(puts)
     })?;
-    pay(session, stretch, &db, "insert, with all debt", data.count.into())?;
+    pay(session, &stretch, &db, "insert, with all debt", data.count.into())?;
     if !E::READS {
         return db.close();
     }

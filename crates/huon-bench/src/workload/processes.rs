@@ -60,7 +60,7 @@ pub(super) fn run<E: Engine>(session: &mut Session) -> Result<()> {
         probe.remarks = format!("longest transaction {longest:.1} ms{dash}{remarks}");
         Ok(puts)
     })?;
-    pay(session, stretch, &db, "put, 3 processes, with all debt", data.count.into())?;
+    pay(session, &stretch, &db, "put, 3 processes, with all debt", data.count.into())?;
     check_all(&db, data.count.into(), data.sum(0..data.count, 0))?;
     db.close()
 }

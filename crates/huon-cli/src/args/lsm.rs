@@ -93,7 +93,8 @@ Merges in steps of a few megabytes, each a transaction of its own, until the
 policy is content. Others may read, write and merge meanwhile. Ctrl-C ends it
 after a step; whatever ends it, what was merged stays, and the next one goes on.
 Tables with a merge operator are left to the programs that have it.
-The space of merged runs is reused; `huon compact` makes the file shorter.
+The space of merged runs is reused; `--idle` and `huon compact` make the file
+shorter.
 
 Examples:
   huon lsm compact data.huon
@@ -104,7 +105,8 @@ Examples:
 pub(crate) struct LsmCompact {
     #[command(flatten)]
     pub(crate) target: LsmTarget,
-    /// Merge each table to one run, whatever the policy says, as for a time without commits
+    /// Do what is done where nothing is committed for a while: merge each table to one run,
+    /// whatever the policy says, and make the file shorter
     #[arg(long)]
     pub(crate) idle: bool,
     /// Print one JSON document

@@ -1,11 +1,15 @@
 //! How long the file of an LSM table is.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use huon::{Bytes, Durability, Env, U64, WriteTxn};
-use huon_lsm::{Lsm, LsmDef, LsmOptions};
+use huon_lsm::{Lsm, LsmDef, LsmOptions, LsmTable};
 
 const T: LsmDef<U64, Bytes> = LsmDef::new("t");
+/// Of [`long_file`].
+const LIVE_RECORDS: u64 = 20_000;
+const LIVE_BYTES: u64 = LIVE_RECORDS * 108;
 
 /// Each step of a merge gives back what it has merged, so the file need not hold it twice.
 #[test]
@@ -53,32 +57,56 @@ fn a_merge_of_everything_takes_little_more_space_than_the_records() {
     assert!(t.check(&env.read().unwrap()).unwrap().is_clean());
 }
 
-#[test]
-fn threads_make_the_file_shorter_when_nothing_happens() {
-    let dir = tempfile::tempdir().unwrap();
+/// A table whose records live in a small part of a long file.
+fn long_file(dir: &Path) -> (Env, Lsm, LsmTable<U64, Bytes>) {
     let mut settings = Env::options();
     let settings = settings.durability(Durability::Lazy).grow_bytes(64 << 10).shrink_bytes(1 << 20);
-    let env = settings.open(dir.path().join("a.huon")).unwrap();
+    let env = settings.open(dir.join("a.huon")).unwrap();
     let lsm = Lsm::open(&env).unwrap();
     let t = lsm.table(&T).unwrap();
-    let live = 20_000 * 108;
     for round in 0..5u8 {
         let put = |txn: &mut WriteTxn| {
-            (0..20_000).try_for_each(|n| t.put(txn, n * 7919 % 20_000, &[round; 100]))
+            (0..LIVE_RECORDS).try_for_each(|n| t.put(txn, n * 7919 % LIVE_RECORDS, &[round; 100]))
         };
         env.update(put).unwrap();
         env.sync().unwrap();
     }
-    let file_bytes = || env.info().unwrap().file_bytes;
-    assert!(file_bytes() > 4 * live, "{}", file_bytes());
-    let compactor = lsm.compactor().spawn().unwrap();
-    let end = Instant::now() + Duration::from_secs(60);
-    while file_bytes() * 10 > live * 16 {
-        assert!(Instant::now() < end && !compactor.has_failed(), "{}", file_bytes());
-        std::thread::sleep(Duration::from_millis(20));
-    }
-    compactor.stop().unwrap();
+    assert!(env.info().unwrap().file_bytes > 4 * LIVE_BYTES);
+    (env, lsm, t)
+}
+
+fn check_all(env: &Env, t: &LsmTable<U64, Bytes>) {
     let txn = env.read().unwrap();
     assert!(t.iter(&txn).unwrap().all(|record| record.unwrap().1 == [4; 100]));
     assert!(t.check(&txn).unwrap().is_clean() && env.check().unwrap().is_clean());
+}
+
+#[test]
+fn threads_make_the_file_shorter_when_nothing_happens() {
+    let dir = tempfile::tempdir().unwrap();
+    let (env, lsm, t) = long_file(dir.path());
+    let compactor = lsm.compactor().spawn().unwrap();
+    let end = Instant::now() + Duration::from_secs(60);
+    while env.info().unwrap().file_bytes * 10 > LIVE_BYTES * 16 {
+        let file_bytes = env.info().unwrap().file_bytes;
+        assert!(Instant::now() < end && !compactor.has_failed(), "{file_bytes}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    compactor.stop().unwrap();
+    check_all(&env, &t);
+}
+
+#[test]
+fn a_compactor_makes_the_file_shorter_by_hand() {
+    let dir = tempfile::tempdir().unwrap();
+    let (env, lsm, t) = long_file(dir.path());
+    let compactor = lsm.compactor();
+    compactor.merge_all().unwrap();
+    compactor.shorten().unwrap();
+    let file_bytes = env.info().unwrap().file_bytes;
+    assert!(file_bytes * 10 <= LIVE_BYTES * 16, "{file_bytes}");
+    // It is short enough.
+    compactor.shorten().unwrap();
+    assert_eq!(env.info().unwrap().file_bytes, file_bytes);
+    check_all(&env, &t);
 }

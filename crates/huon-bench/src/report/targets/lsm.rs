@@ -39,7 +39,9 @@ pub(super) const TARGETS: &[Target] = &[
     compacted("ranges of 100"),
     compacted("scan"),
     lsm(target(LOADED, LAZY, Rule::Space, 1.6)),
+    lsm(target(Cell("load-10m", "load, with all debt, then idle"), LAZY, Rule::Space, 1.6)),
     lsm(target(OVERWRITTEN, LAZY, Rule::Space, 1.6)),
+    lsm(target(Cell("overwrite", "overwrite, with all debt, then idle"), LAZY, Rule::Space, 1.6)),
 ];
 
 /// The same of LSM tables, with threads that merge.

@@ -79,6 +79,9 @@ fn merge(
     };
     if args.idle {
         compactor.merge_all_with(&mut report)?;
+        if !stop.is_asked() {
+            compactor.shorten()?;
+        }
     } else {
         compactor.run_until_idle_with(&mut report)?;
     }
