@@ -188,6 +188,11 @@ pub(crate) fn note_insert(page: &mut [u8], index: usize) {
     set_row(page, if goes_on { ROW_MAX.min(inserts + 1) } else { 1 }, index);
 }
 
+/// All `count` records of a leaf were inserted in a row.
+pub(crate) fn note_row(page: &mut [u8], count: usize) {
+    set_row(page, count.min(ROW_MAX.into()) as u16, count.saturating_sub(1));
+}
+
 /// Slots from `index` on have left a leaf, or have others' records.
 pub(crate) fn forget_inserts_from(page: &mut [u8], index: usize) {
     if row(page).1 >= index {

@@ -31,6 +31,7 @@ pub(crate) mod header;
 mod labels;
 mod leaf;
 mod leaf_edit;
+mod leaf_fill;
 mod limits;
 mod meta;
 mod order;
@@ -57,6 +58,7 @@ pub(crate) use header::{HEADER_BYTES, PAGE_BYTES_MAX, PAGE_BYTES_MIN, admit};
 pub(crate) use labels::{Conflict, LABEL_BYTES_MAX, Labels, fingerprint};
 pub(crate) use leaf::{Cell, PayloadKind, SlottedLeaf, leaf_cell_bytes};
 pub(crate) use leaf_edit::LeafMut;
+pub(crate) use leaf_fill::LeafFill;
 pub(crate) use limits::{MAX_VALUE_BYTES, RUN_REF_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
     CEILING_AHEAD, CommitKind, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX, META_SLOTS,

@@ -140,7 +140,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
                 let key = K::encode(&key, &mut key_room)?;
                 builder.push(tree.pages, key, V::encode(&value, &mut value_room)?)
             })?;
-            *tree.tree = builder.finish();
+            *tree.tree = builder.finish(tree.pages)?;
             Ok(())
         })
     }
@@ -210,7 +210,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
                 }
             }
             txn.edit(number, How::AllOrNothing, |tree| {
-                *tree.tree = builder.finish();
+                *tree.tree = builder.finish(tree.pages)?;
                 Ok(())
             })
         })

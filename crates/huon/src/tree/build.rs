@@ -6,8 +6,8 @@
 use crate::alloc::{Reserved, TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::page::{
-    self, BranchMut, FixedMut, KeyOrder, LeafItems, LeafMut, MAX_DEPTH, PayloadKind, Ptr, Reason,
-    Tree,
+    self, AnyLeaf, BranchMut, FixedMut, KeyOrder, LeafFill, LeafItems, LeafMut, MAX_DEPTH,
+    PayloadKind, Ptr, Reason, Tree,
 };
 use crate::store::pages::Pages;
 use crate::store::source::{OnPage, PageSource, damaged};
@@ -19,6 +19,9 @@ pub(crate) struct Builder<O> {
     tree: Tree,
     /// The page being filled on each level, leaf first.
     edge: Vec<Ptr>,
+    /// What the leaf is to hold, unless all its keys have one length: the page itself is empty, or
+    /// what it was, until it is finished.
+    leaf: LeafFill,
     last_key: Vec<u8>,
 }
 
@@ -26,12 +29,14 @@ impl<O: KeyOrder> Builder<O> {
     /// Starts from an empty tree, whose kind and flags the new one keeps.
     pub(crate) fn new(empty: Tree, order: O) -> Builder<O> {
         assert_eq!(empty.depth, 0, "a tree is built from nothing");
-        Builder { order, tree: empty, edge: Vec::new(), last_key: Vec::new() }
+        let leaf = LeafFill::default();
+        Builder { order, tree: empty, edge: Vec::new(), leaf, last_key: Vec::new() }
     }
 
     /// Goes on behind the records of a tree, whose right edge is edited for it: that tree is gone.
     pub(crate) fn behind(tree: Tree, order: O, pages: &mut Pages) -> Result<Builder<O>> {
-        let mut builder = Builder { order, tree, edge: Vec::new(), last_key: Vec::new() };
+        let (edge, last_key) = (Vec::new(), Vec::new());
+        let mut builder = Builder { order, tree, edge, leaf: LeafFill::default(), last_key };
         if tree.depth == 0 {
             return Ok(builder);
         }
@@ -46,6 +51,15 @@ impl<O: KeyOrder> Builder<O> {
         let leaf = pages.any_leaf(&tree, ptr)?;
         let last = leaf.count().checked_sub(1).ok_or_else(|| damaged(ptr, Reason::Count))?;
         builder.last_key.try_set(leaf.key(last).on(ptr)?)?;
+        if let AnyLeaf::Slotted(leaf) = leaf {
+            builder.leaf.begin(pages.page_bytes())?;
+            for i in 0..leaf.count() {
+                let cell = leaf.cell(i).on(ptr)?;
+                if !builder.leaf.push(cell.key, cell.kind, cell.payload)? {
+                    return Err(damaged(ptr, Reason::Cell));
+                }
+            }
+        }
         builder.touch_edge(pages, 0)?;
         Ok(builder)
     }
@@ -139,8 +153,9 @@ impl<O: KeyOrder> Builder<O> {
     }
 
     fn new_leaf(&mut self, pages: &mut Pages) -> Result<Ptr> {
-        if let Some(full) = self.edge.first() {
-            pages.note_finished(*full)?;
+        if let Some(full) = self.edge.first().copied() {
+            self.write_leaf(pages);
+            pages.note_finished(full)?;
         }
         // Nothing is held between two pages but numbers: a page that was spilled is touched again.
         pages.spill()?;
@@ -149,9 +164,19 @@ impl<O: KeyOrder> Builder<O> {
             FixedMut::init(pages.edit(leaf), leaf, self.tree.fixed_bytes as usize);
         } else {
             LeafMut::init(pages.edit(leaf), leaf);
+            self.leaf.begin(pages.page_bytes())?;
         }
         self.tree.leaf_pages += 1;
         Ok(leaf)
+    }
+
+    /// Brings what the leaf is to hold to its page, which is editable.
+    fn write_leaf(&self, pages: &mut Pages) {
+        if let Some(leaf) = self.edge.first()
+            && !self.tree.has_fixed_leaves()
+        {
+            self.leaf.write(self.order, pages.edit(*leaf));
+        }
     }
 
     fn append(
@@ -161,16 +186,14 @@ impl<O: KeyOrder> Builder<O> {
         kind: PayloadKind,
         payload: &[u8],
     ) -> Result<bool> {
+        if !self.tree.has_fixed_leaves() {
+            return Ok(self.leaf.push(key, kind, payload)?);
+        }
         let leaf = self.edge[0];
         let page = pages.edit(leaf);
         let at = page::header::count(page);
-        let fits = if self.tree.has_fixed_leaves() {
-            FixedMut::view(page, self.tree.fixed_bytes as usize)
-                .map(|mut leaf| leaf.insert(at, key))
-        } else {
-            LeafMut::view(page).and_then(|mut leaf| leaf.insert(self.order, at, key, kind, payload))
-        };
-        fits.on(leaf)
+        let fits = FixedMut::view(page, self.tree.fixed_bytes as usize);
+        fits.map(|mut leaf| leaf.insert(at, key)).on(leaf)
     }
 
     /// Links a new page of `level - 1` at the right edge of `level`.
@@ -238,8 +261,10 @@ impl<O: KeyOrder> Builder<O> {
         Ok(self.edge[level])
     }
 
-    /// The finished tree.
-    pub(crate) fn finish(self) -> Tree {
-        self.tree
+    /// The finished tree. As for [`Builder::go_on`], the pages may have been settled.
+    pub(crate) fn finish(mut self, pages: &mut Pages) -> Result<Tree> {
+        self.go_on(pages)?;
+        self.write_leaf(pages);
+        Ok(self.tree)
     }
 }

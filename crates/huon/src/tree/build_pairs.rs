@@ -89,7 +89,7 @@ impl<'o> PairBuilder<'o> {
         }
         self.few.clear();
         let (Some(values), Some(key)) = (self.many.take(), &self.key) else { return Ok(()) };
-        let values = Tree { changed: pages.txnid(), ..values.finish() };
+        let values = Tree { changed: pages.txnid(), ..values.finish(pages)? };
         payload.try_set(&values.encode())?;
         self.keys.count_values(&values);
         let kind = PayloadKind::DuplicateTree;
@@ -100,6 +100,6 @@ impl<'o> PairBuilder<'o> {
     pub(crate) fn finish(mut self, pages: &mut Pages) -> Result<Tree> {
         self.end_key(pages)?;
         let fixed_bytes = self.empty.fixed_bytes;
-        Ok(Tree { fixed_bytes, ..self.keys.finish() })
+        Ok(Tree { fixed_bytes, ..self.keys.finish(pages)? })
     }
 }

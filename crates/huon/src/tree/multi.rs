@@ -312,7 +312,7 @@ impl<'o> TreeMut<'_, Orders<'o>> {
                 pushed => pushed,
             };
             all.iter().take(count).try_for_each(&mut push)?;
-            *tree.tree = builder.finish();
+            *tree.tree = builder.finish(tree.pages)?;
             Ok(())
         })?;
         Ok(values)

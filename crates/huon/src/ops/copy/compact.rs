@@ -158,13 +158,13 @@ fn fill_many(
                 values.push(pages, value, &[])?;
                 meter.advance(value.len() as u64)
             })?;
-            let values = Tree { changed: pages.txnid(), ..values.finish() };
+            let values = Tree { changed: pages.txnid(), ..values.finish(pages)? };
             // As many as were found, whatever the record says.
             meter.now.records += values.entries;
             builder.count_values(&values);
             builder.push_values(pages, cell.key, cell.kind, &values.encode(), values.entries)
         })?;
-        **record = builder.finish();
+        **record = builder.finish(pages)?;
         Ok(())
     })
 }

@@ -191,6 +191,44 @@ fn random_edits_agree_with_a_vector() {
     figure("model", "random edits of leaves", done);
 }
 
+/// Fills pages with records in order, at once and one by one: every byte must be the same.
+fn filled_pages<O: KeyOrder>(case: &Case<O>, page_bytes: usize, pages: u64) -> u64 {
+    let (order, mut rng) = (case.order, Rng(pages));
+    let mut fill = LeafFill::default();
+    for _ in 0..pages {
+        let (mut page, mut whole) = (vec![0; page_bytes], vec![0; page_bytes]);
+        LeafMut::init(&mut page, ptr(9));
+        LeafMut::init(&mut whole, ptr(9));
+        fill.begin(page_bytes).unwrap();
+        let mut keys: Vec<Vec<u8>> =
+            (0..1 + rng.below(80)).map(|_| rng.key(key_bytes_max(page_bytes))).collect();
+        case.sort(&mut keys);
+        for (at, key) in keys.iter().enumerate() {
+            let (kind, payload) = payload(&mut rng, page_bytes);
+            let mut edit = LeafMut::view(&mut page).unwrap();
+            let fits = edit.insert(order, at, key, kind, &payload).unwrap();
+            assert_eq!(fill.push(key, kind, &payload).unwrap(), fits);
+            if !fits {
+                break;
+            }
+        }
+        fill.write(order, &mut whole);
+        assert!(!header::is_edited(&whole), "it is packed when it is written");
+        pack_for_writing(&mut page, &mut vec![0; page_bytes]);
+        assert!(page == whole);
+    }
+    pages
+}
+
+#[test]
+fn a_page_that_is_filled_at_once_is_what_its_records_make_it() {
+    let mut done = 0;
+    for (page_bytes, pages) in [(256, 2000), (4096, 500), (65536, 20)] {
+        done += each_order!(filled_pages(page_bytes, pages));
+    }
+    figure("model", "pages that are filled at once", done);
+}
+
 /// FORMAT allows cells in any order, and dead bytes: a page that another program wrote may have
 /// both.
 #[test]
