@@ -30,8 +30,18 @@ pub(crate) fn hash(key: &[u8]) -> u64 {
     XxHash3_64::oneshot(key)
 }
 
+/// So many hashes wait until they are added together. A filter of a large run lies in no cache, and
+/// a merge does too much between two records for the processor to wait for two lines at a time; one
+/// after the other, it waits for many.
+const TOGETHER: usize = 64;
+
 /// A filter that is being made.
-pub(crate) struct Maker(Vec<u8>);
+pub(crate) struct Maker {
+    blocks: Vec<u8>,
+    /// Hashes that are to be added: the first `count`.
+    waiting: [u64; TOGETHER],
+    count: usize,
+}
 
 impl Maker {
     /// For so many keys at so many bits each. More keys make it less sure, never wrong.
@@ -41,7 +51,7 @@ impl Maker {
         let mut filter = Vec::new();
         filter.try_reserve_exact(bytes)?;
         filter.resize(bytes, 0);
-        Ok(Maker(filter))
+        Ok(Maker { blocks: filter, waiting: [0; TOGETHER], count: 0 })
     }
 
     /// For so many keys of a table, if it has filters.
@@ -52,15 +62,27 @@ impl Maker {
 
     #[inline]
     pub(crate) fn add(&mut self, hash: u64) {
-        let at = block_of(self.0.len(), hash);
-        let words = self.0[at..at + BLOCK].as_chunks_mut::<4>().0;
-        for (word, bit) in words.iter_mut().zip(bits(hash)) {
-            *word = (u32::from_le_bytes(*word) | bit).to_le_bytes();
+        self.waiting[self.count] = hash;
+        self.count += 1;
+        if self.count == TOGETHER {
+            self.add_waiting();
         }
     }
 
-    pub(crate) fn finish(self) -> Vec<u8> {
-        self.0
+    fn add_waiting(&mut self) {
+        for hash in &self.waiting[..self.count] {
+            let at = block_of(self.blocks.len(), *hash);
+            let words = self.blocks[at..at + BLOCK].as_chunks_mut::<4>().0;
+            for (word, bit) in words.iter_mut().zip(bits(*hash)) {
+                *word = (u32::from_le_bytes(*word) | bit).to_le_bytes();
+            }
+        }
+        self.count = 0;
+    }
+
+    pub(crate) fn finish(mut self) -> Vec<u8> {
+        self.add_waiting();
+        self.blocks
     }
 }
 
