@@ -72,7 +72,15 @@ pub(crate) struct Source<'t> {
     deleted: Vec<DeleteRecord>,
     jump: Option<Box<Jump<'t>>>,
     current: Option<Record<'t>>,
-    prefix: u64,
+    rank: u64,
+}
+
+/// A number that rises in the order in which records are given: the first bytes of the key, turned
+/// round if the merge goes backwards.
+#[inline]
+fn rank_of(key: &[u8], back: bool) -> u64 {
+    let prefix = prefix_of(key);
+    if back { !prefix } else { prefix }
 }
 
 impl<'t> Source<'t> {
@@ -95,13 +103,13 @@ impl<'t> Source<'t> {
             }
             _ => None,
         };
-        Ok(Source { records, deleted, jump, current: None, prefix: 0 })
+        Ok(Source { records, deleted, jump, current: None, rank: 0 })
     }
 
     pub(crate) fn batch(sorted: Sorted<'t>, bounds: Bounds<'_>) -> Source<'t> {
         let std::ops::Range { start: from, end: to } = sorted.within(bounds);
         let records = Records::Batch { sorted, from, to };
-        Source { records, deleted: Vec::new(), jump: None, current: None, prefix: 0 }
+        Source { records, deleted: Vec::new(), jump: None, current: None, rank: 0 }
     }
 
     #[inline]
@@ -109,9 +117,12 @@ impl<'t> Source<'t> {
         let mut passed = 0;
         loop {
             self.current = self.records.next(back)?;
-            let Some((key, _)) = self.current else { return Ok(()) };
+            let Some((key, _)) = self.current else {
+                self.rank = u64::MAX;
+                return Ok(());
+            };
             let Some(range) = self.deleted.iter().find(|range| range.covers(key)) else {
-                self.prefix = prefix_of(key);
+                self.rank = rank_of(key, back);
                 return Ok(());
             };
             passed += 1;
@@ -142,12 +153,15 @@ impl<'t> Jump<'t> {
     }
 }
 
+/// The rank of a source's record, and the number of the source.
+type Player = (u64, u32);
+
 /// A loser tree (Knuth, The Art of Computer Programming, volume 3, 5.4.1) over sources: a record
 /// costs one comparison on each level of the tree.
 pub(crate) struct Merge<'t> {
     sources: Vec<Source<'t>>,
     /// The first is the winner, the others are losers.
-    tree: Vec<u32>,
+    tree: Vec<Player>,
     back: bool,
     last: Option<(u64, &'t [u8])>,
     /// `None`: operands stay what they are, and hide what lies below.
@@ -164,11 +178,12 @@ impl<'t> Merge<'t> {
         sources.iter_mut().try_for_each(|source| source.step(back))?;
         sources.retain(|source| source.current.is_some());
         let count = sources.len();
-        let mut merge = Merge { sources, tree: vec![0; count.max(1)], back, last: None, folder };
+        let tree = vec![(0, 0); count.max(1)];
+        let mut merge = Merge { sources, tree, back, last: None, folder };
         // Winners of each match, from the bottom up.
-        let mut winners: Vec<u32> = vec![0; 2 * count];
-        for leaf in 0..count {
-            winners[count + leaf] = leaf as u32;
+        let mut winners: Vec<Player> = vec![(0, 0); 2 * count];
+        for (number, source) in merge.sources.iter().enumerate() {
+            winners[count + number] = (source.rank, number as u32);
         }
         for node in (1..count).rev() {
             let (a, b) = (winners[2 * node], winners[2 * node + 1]);
@@ -190,15 +205,20 @@ impl<'t> Merge<'t> {
         Merge::new(sources, false, Some(folder))
     }
 
-    /// Whether source `a` gives its record before `b`.
+    /// Whether `a` gives its record before `b`.
     #[inline]
-    fn is_before(&self, a: u32, b: u32) -> bool {
+    fn is_before(&self, a: Player, b: Player) -> bool {
+        if a.0 == b.0 { self.is_before_by_key(a.1, b.1) } else { a.0 < b.0 }
+    }
+
+    /// The same where the ranks do not say. What has no record comes last.
+    #[inline(never)]
+    fn is_before_by_key(&self, a: u32, b: u32) -> bool {
         let (x, y) = (&self.sources[a as usize], &self.sources[b as usize]);
         let (Some((left, _)), Some((right, _))) = (x.current, y.current) else {
             return x.current.is_some();
         };
-        let order = x.prefix.cmp(&y.prefix).then_with(|| left.cmp(right));
-        let order = if self.back { order.reverse() } else { order };
+        let order = if self.back { right.cmp(left) } else { left.cmp(right) };
         let (a, b) = if planted::is(Bug::OldestCounts) { (b, a) } else { (a, b) };
         order.then(a.cmp(&b)).is_lt()
     }
@@ -209,11 +229,11 @@ impl<'t> Merge<'t> {
         if self.sources.len() == 1 {
             return self.next_of_one();
         }
-        while let Some((prefix, record)) = self.pop()? {
-            if self.last.is_some_and(|(last, key)| last == prefix && key == record.0) {
+        while let Some((rank, record)) = self.pop()? {
+            if self.last.is_some_and(|(last, key)| last == rank && key == record.0) {
                 continue;
             }
-            self.last = Some((prefix, record.0));
+            self.last = Some((rank, record.0));
             if is_operand(record.1) {
                 return self.folded(record).map(Some);
             }
@@ -235,12 +255,12 @@ impl<'t> Merge<'t> {
     /// The next record of all.
     #[inline]
     fn pop(&mut self) -> Result<Option<(u64, Record<'t>)>> {
-        let (count, winner) = (self.sources.len(), self.tree[0]);
+        let (count, (rank, winner)) = (self.sources.len(), self.tree[0]);
         let Some(source) = self.sources.get_mut(winner as usize) else { return Ok(None) };
         let Some(record) = source.current else { return Ok(None) };
-        let prefix = source.prefix;
         source.step(self.back)?;
-        let (mut best, mut node) = (winner, (winner as usize + count) / 2);
+        let mut best = (source.rank, winner);
+        let mut node = (winner as usize + count) / 2;
         while node > 0 {
             if self.is_before(self.tree[node], best) {
                 std::mem::swap(&mut self.tree[node], &mut best);
@@ -248,7 +268,7 @@ impl<'t> Merge<'t> {
             node /= 2;
         }
         self.tree[0] = best;
-        Ok(Some((prefix, record)))
+        Ok(Some((rank, record)))
     }
 
     /// What an operand and the older records of its key come to, which are passed.
@@ -266,7 +286,7 @@ impl<'t> Merge<'t> {
 
     /// Whether the next record of all is one of this key.
     fn comes(&self, key: &[u8]) -> bool {
-        let next = self.sources.get(self.tree[0] as usize).and_then(|source| source.current);
+        let next = self.sources.get(self.tree[0].1 as usize).and_then(|source| source.current);
         next.is_some_and(|(next, _)| next == key)
     }
 
@@ -286,8 +306,8 @@ impl<'t> Merge<'t> {
 #[derive(Default)]
 pub(crate) struct Buffer {
     bytes: Vec<u8>,
-    /// Where each key ends, and its value.
-    ends: Vec<(usize, usize)>,
+    /// Bytes of each key and of its value.
+    lengths: Vec<(u32, u32)>,
     tombstones: u64,
 }
 
@@ -295,11 +315,10 @@ impl Buffer {
     #[inline]
     pub(crate) fn add(&mut self, key: &[u8], tagged: &[u8]) -> Result<()> {
         self.bytes.try_reserve(key.len() + tagged.len())?;
-        self.ends.try_reserve(1)?;
+        self.lengths.try_reserve(1)?;
         self.bytes.extend_from_slice(key);
-        let key_end = self.bytes.len();
         self.bytes.extend_from_slice(tagged);
-        self.ends.push((key_end, self.bytes.len()));
+        self.lengths.push((key.len() as u32, tagged.len() as u32));
         self.tombstones += u64::from(tagged == [tag::DELETE]);
         Ok(())
     }
@@ -310,7 +329,7 @@ impl Buffer {
     }
 
     pub(crate) fn records(&self) -> u64 {
-        self.ends.len() as u64
+        self.lengths.len() as u64
     }
 
     pub(crate) fn tombstones(&self) -> u64 {
@@ -319,17 +338,17 @@ impl Buffer {
 
     /// The first and the last key.
     pub(crate) fn ends(&self) -> Option<(&[u8], &[u8])> {
-        let (first, last) = (self.ends.first()?.0, self.ends.last()?.0);
-        let from = self.ends.iter().nth_back(1).map_or(0, |record| record.1);
-        Some((&self.bytes[..first], &self.bytes[from..last]))
+        let (first, last) = (self.lengths.first()?, self.lengths.last()?);
+        let from = self.bytes.len() - (last.0 + last.1) as usize;
+        Some((&self.bytes[..first.0 as usize], &self.bytes[from..][..last.0 as usize]))
     }
 
     pub(crate) fn iter(&self) -> impl Iterator<Item = Record<'_>> {
-        let mut from = 0;
-        self.ends.iter().map(move |&(key_end, end)| {
-            let record = (&self.bytes[from..key_end], &self.bytes[key_end..end]);
-            from = end;
-            record
+        let mut rest = &self.bytes[..];
+        self.lengths.iter().map(move |&(key, value)| {
+            let (record, behind) = rest.split_at((key + value) as usize);
+            rest = behind;
+            record.split_at(key as usize)
         })
     }
 }
