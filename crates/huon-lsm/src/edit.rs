@@ -306,14 +306,17 @@ impl<'e> Edit<'e> {
         let (mut record, kept) = (oldest.record.clone(), Kept::default());
         let mut merge = Merge::of_batches(batches, &kept)?;
         let mut high: Option<&[u8]> = None;
-        while let Some((key, tagged)) = merge.next()? {
-            if let Some(tagged) = settled(tagged, true).as_deref() {
-                oldest.table.append(self.txn, key, tagged)?;
-                record.records += 1;
-                record.bytes += record_bytes(key, tagged);
-                high = Some(key);
+        oldest.table.bulk_append(self.txn, |append| {
+            while let Some((key, tagged)) = merge.next()? {
+                if let Some(tagged) = settled(tagged, true).as_deref() {
+                    append(key, tagged)?;
+                    record.records += 1;
+                    record.bytes += record_bytes(key, tagged);
+                    high = Some(key);
+                }
             }
-        }
+            Ok(())
+        })?;
         let Some(high) = high else { return Ok(0) };
         let bytes = record.bytes - oldest.record.bytes;
         record.id = self.take_id()?;
