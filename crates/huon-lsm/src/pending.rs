@@ -54,11 +54,22 @@ impl Pending {
         txn: &'t mut WriteTxn,
         shared: &Arc<Shared>,
     ) -> Result<&'t mut PendingTable> {
+        let tables = &txn.extend(Pending::default).tables;
+        let known = tables.iter().position(|table| table.shared.unique == shared.unique);
+        let at = match known {
+            Some(at) if !tables[at].is_full() => at,
+            _ => Pending::with_room(txn, shared)?,
+        };
+        Ok(&mut txn.extend(Pending::default).tables[at])
+    }
+
+    #[cold]
+    fn with_room(txn: &mut WriteTxn, shared: &Arc<Shared>) -> Result<usize> {
         let at = Pending::place(txn, shared)?;
         if txn.extend(Pending::default).tables[at].is_full() {
             Pending::spill(txn, at)?;
         }
-        Ok(&mut txn.extend(Pending::default).tables[at])
+        Ok(at)
     }
 
     /// Makes what a batch without a transaction holds a part of its tables, ahead of the commit.
