@@ -318,12 +318,18 @@ impl Batch {
 
     /// Entries in key order, with the first bytes of their keys; the newest first of a key.
     fn all_in_key_order(&self) -> Vec<(u64, u32)> {
-        let mut numbers: Vec<(u64, u32)> =
-            self.entries.iter().enumerate().map(|(n, entry)| (entry.prefix, n as u32)).collect();
-        numbers.sort_unstable_by(|a, b| {
-            let keys = || self.key(a.1).cmp(self.key(b.1));
-            a.0.cmp(&b.0).then_with(keys).then(b.1.cmp(&a.1))
-        });
+        // Plain numbers are sorted without a branch on what they are.
+        let number = |(n, entry): (usize, &Entry)| {
+            u128::from(entry.prefix) << u32::BITS | u128::from(!(n as u32))
+        };
+        let mut all: Vec<u128> = self.entries.iter().enumerate().map(number).collect();
+        all.sort_unstable();
+        let parts = |both: u128| ((both >> u32::BITS) as u64, !(both as u32));
+        let mut numbers: Vec<(u64, u32)> = all.into_iter().map(parts).collect();
+        for alike in numbers.chunk_by_mut(|a, b| a.0 == b.0).filter(|alike| alike.len() > 1) {
+            let keys = |a: u32, b: u32| self.key(a).cmp(self.key(b)).then(b.cmp(&a));
+            alike.sort_unstable_by(|a, b| keys(a.1, b.1));
+        }
         numbers
     }
 
