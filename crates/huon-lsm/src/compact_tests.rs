@@ -326,7 +326,7 @@ fn lanes_do_not_take_each_others_inputs() {
     assert!(matches!(step(&world.table, Lane::Large), Step::Made(_)));
     let claimed = world.table.stat(&world.env.read().unwrap()).unwrap().merging_bytes;
     assert!(claimed > 0);
-    (0..3).for_each(|n| world.commit(10 * n..10 * n + 15, 0..0));
+    (0..6).for_each(|n| world.commit(10 * n..10 * n + 10, 0..0));
     assert!(matches!(step(&world.table, Lane::Small), Step::Made(_)));
     world.check();
     // One that was found before the other lane claimed some of its inputs is in vain.

@@ -19,7 +19,8 @@ use crate::format::Header;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LsmOptions {
     /// Runs of about the same size that are merged at a time: 2 to 1024, 8 unless said otherwise.
-    /// More make writes cheaper and reads dearer.
+    /// More make writes cheaper and reads dearer. Of runs that are smaller than `base_bytes` up to
+    /// twice as many.
     pub fan: u16,
     /// Bits of filters for each key: 0 to 64, 12 unless said otherwise. 0: there are no filters.
     pub filter_bits: u16,

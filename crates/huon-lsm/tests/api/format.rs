@@ -157,7 +157,8 @@ fn the_document_describes_what_is_written() {
     let format = Format::read();
     assert_eq!(format.salts.len(), 8);
     let env = Env::in_memory().unwrap();
-    let options = LsmOptions { step_bytes: 10_000, slack: 1000, ..LsmOptions::default() };
+    let (base_bytes, step_bytes) = (16 << 10, 10_000);
+    let options = LsmOptions { base_bytes, step_bytes, slack: 1000, ..LsmOptions::default() };
     let lsm = Lsm::with_options(&env, options).unwrap();
     let t = lsm.table(&LsmDef::<Str, U64>::new("t")).unwrap();
     for round in 0..9u64 {
