@@ -1,19 +1,19 @@
 //! Cursors as C holds them: what they belong to, and looks at where they stand.
 
-use std::cell::RefCell;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
 
-use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation, is_generation, is_inherited};
+use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation, is_inherited};
 
 use crate::data::{self, Shown};
 use crate::dbi::{FREE, MAIN};
 use crate::fault::{Fault, Res};
 use crate::flags::dbi::DUPSORT;
+use crate::handles::Words;
 use crate::in_txn;
 use crate::inside::{Access, Stamp, View, Writer};
 use crate::place::{Item, Place, Stand};
-use crate::row::{Progress, Row, width_after};
+use crate::row::{Ground, NOWHERE, Places, Row, width_after};
 use crate::steps::{self, FORWARD, Given, Op, Stride};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now, me};
@@ -29,10 +29,8 @@ pub struct Cursor {
     /// The address of the transaction that it belongs to, or 0, for those that do not use it: its
     /// lock is refused to its own thread while another one has it.
     owner: AtomicUsize,
-    /// Another number after each use but for steps in a [row](Row).
-    uses: AtomicU64,
-    /// [`Progress`] in that.
-    progress: AtomicU64,
+    /// Those of its [rows](Row), once it has a handle.
+    words: OnceLock<&'static Words>,
     /// The fork generation of the process that made it.
     generation: AtomicU32,
 }
@@ -45,13 +43,21 @@ struct Inside {
     passed: usize,
     /// How long that row was to be, if it was used up.
     width: usize,
+    places: Places,
     /// The values that were given at once last.
     batch: Vec<u8>,
 }
 
 impl Inside {
     fn new(bound: Option<Bound>) -> Inside {
-        Inside { bound, seen: Seen::NOTHING, passed: 0, width: 0, batch: Vec::new() }
+        Inside {
+            bound,
+            seen: Seen::NOTHING,
+            passed: 0,
+            width: 0,
+            places: NOWHERE,
+            batch: Vec::new(),
+        }
     }
 }
 
@@ -84,14 +90,6 @@ impl Seen {
             && self.generation == fork_generation()
             && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
     }
-
-    /// Whether a read transaction shows the same still, to the thread that has seen it.
-    #[inline(always)]
-    pub(crate) fn holds_in(&self, txn: &Txn) -> bool {
-        self.stamp.txn == txn.stamp()
-            && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
-            && is_generation(self.generation)
-    }
 }
 
 /// What a step shows: a key, and a value unless the caller's own stays as it is.
@@ -118,8 +116,7 @@ impl Cursor {
         let inside = BiasedLock::new(Inside::new(bound));
         let generation = AtomicU32::new(fork_generation());
         let (handle, context) = (AtomicUsize::new(0), AtomicUsize::new(0));
-        let (uses, progress) = (AtomicU64::new(0), AtomicU64::new(0));
-        Cursor { handle, context, inside, owner, uses, progress, generation }
+        Cursor { handle, context, inside, owner, words: OnceLock::new(), generation }
     }
 
     /// Belongs to nothing, so as to [become](Cursor::becomes) another one; whether it may.
@@ -162,10 +159,17 @@ impl Cursor {
         self.handle.store(handle, Ordering::Relaxed);
     }
 
+    /// Tells it the words of its place, which stays its own.
+    pub(crate) fn set_words(&self, words: &'static Words) {
+        self.words.get_or_init(|| words);
+    }
+
     /// It was closed, maybe while another thread uses it: no row of it holds good any more.
     pub(crate) fn lose_handle(&self) {
         self.set_handle(0);
-        self.uses.fetch_add(1, Ordering::AcqRel);
+        if let Some(words) = self.words.get() {
+            words.lose();
+        }
     }
 
     /// Has its transaction tell it what is deleted.
@@ -282,32 +286,14 @@ impl Cursor {
     /// was shown last has led to.
     #[inline]
     fn used<'i>(&self, mut inside: BiasedGuard<'i, Inside>) -> BiasedGuard<'i, Inside> {
-        self.uses.store(self.uses() + 1, Ordering::Release);
-        let (progress, passed) = (self.progress(), std::mem::take(&mut inside.passed));
         inside.seen.straight = 0;
-        if progress.count() < passed {
-            inside.width = 0;
-            if let Some(bound) = &mut inside.bound {
-                bound.place.go_in_leaf(progress.place());
-            }
+        if inside.passed > 0
+            && let Some(words) = self.words.get()
+        {
+            words.lose();
+            inside.leave_row(words.progress());
         }
         inside
-    }
-
-    /// How often it was used but for steps in a row.
-    #[inline(always)]
-    pub(crate) fn uses(&self) -> u64 {
-        self.uses.load(Ordering::Acquire)
-    }
-
-    #[inline(always)]
-    pub(crate) fn progress(&self) -> Progress {
-        Progress::from_bits(self.progress.load(Ordering::Relaxed))
-    }
-
-    #[inline(always)]
-    pub(crate) fn set_progress(&self, progress: Progress) {
-        self.progress.store(progress.to_bits(), Ordering::Relaxed);
     }
 
     /// Does something with its place, for a transaction that tells it of a change.
@@ -352,41 +338,43 @@ impl Cursor {
 
     /// A step that goes on as it came, in a transaction that has not changed since; `None`, and
     /// nothing has moved: it is not as simple. In a read transaction it makes a row.
-    pub(crate) fn step(
-        self: &Arc<Cursor>,
-        me: ThisThread,
-        op: Op,
-        row: &RefCell<Row>,
-    ) -> Option<Res<Step>> {
+    pub(crate) fn step(self: &Arc<Cursor>, me: ThisThread, op: Op, row: &Row) -> Option<Res<Step>> {
+        let words = *self.words.get()?;
+        // Before the look at what may end it.
+        let ground = Ground::of(words);
         let mut inside = self.inside.try_lock_as(me)?;
-        let Inside { bound, seen, passed, width, .. } = &mut *inside;
+        let Inside { bound, seen, passed, width, places, .. } = &mut *inside;
         let Bound { txn, place, .. } =
             bound.as_mut().filter(|bound| seen.allows(op, me, &bound.txn))?;
-        if self.progress().count() < *passed {
+        if words.progress() < *passed {
             return None;
         }
         let mut access = txn.again(me, seen.stamp)?;
         let (next_width, goes_forward) = (width_after(*width), seen.straight & FORWARD.all != 0);
-        let mut pass = |access: &Access<'_>, place: &mut Place| {
+        let mut pass = |access: &mut Access<'_>, place: &mut Place| {
             let Access::Read(reader) = access else { return Some(false) };
-            let (engine, mut row) = (reader.txn.as_deref()?, row.try_borrow_mut().ok()?);
-            let (count, progress) = match op {
-                Op::GetCurrent => row.begin(place, engine, goes_forward)?,
-                _ => row.fill(place, engine, goes_forward, next_width)?,
+            let engine = reader.txn.as_deref()?;
+            let shown = usize::from(op == Op::GetCurrent);
+            *passed = match op {
+                Op::GetCurrent => row.begin(place, places, engine, goes_forward)?,
+                _ => row.fill(place, places, engine, goes_forward, next_width)?,
             };
-            *passed = count;
-            self.set_progress(progress);
-            row.belong(self, txn, *seen);
-            Some(count > 0)
+            words.set_progress(shown);
+            reader.make_row(words);
+            row.belong(self.handle(), words, ground);
+            Some(*passed > 0)
         };
-        if pass(&access, place)? {
+        if pass(&mut access, place)? {
             *width = next_width;
-            return row.try_borrow().ok()?.leap(self.handle(), op);
+            let mut shown = None;
+            let found =
+                row.step(self.handle(), op as u32, |key, value| shown = Some((key, Some(value))))?;
+            return if found { shown.map(Ok) } else { Some(Err(Fault::NotFound)) };
         }
         let (forward, stride) = op.direction()?;
         let found = straight_on(&mut access, place, forward, stride).transpose();
         if matches!(found, Some(Ok(_))) {
-            pass(&access, place);
+            pass(&mut access, place);
         }
         found
     }
@@ -473,6 +461,17 @@ impl Default for Cursor {
 }
 
 impl Inside {
+    /// Goes to where the cursor stands, so many records of its row having been shown.
+    fn leave_row(&mut self, shown: usize) {
+        if shown >= std::mem::take(&mut self.passed) {
+            return;
+        }
+        self.width = 0;
+        if let (Some(bound), Some(place)) = (&mut self.bound, self.places.get(shown)) {
+            bound.place.go_in_leaf(*place);
+        }
+    }
+
     /// A step that goes on the way that the cursor came, as programs make most. `None`, and nothing
     /// has moved: it leads to an end of the table, or starts at a mark or anywhere else.
     fn straight_on(&mut self, forward: bool, stride: Stride) -> Res<Option<Step>> {

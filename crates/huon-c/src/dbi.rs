@@ -16,6 +16,7 @@ use crate::flags::dbi::*;
 use crate::in_txn;
 use crate::inside::{Access, View};
 use crate::place::Went;
+use crate::row;
 use crate::table::{self, Dbi, Table, kind};
 use crate::txn::Txn;
 
@@ -37,6 +38,7 @@ impl Env {
         let dbis = self.dbis.lock();
         let held_off = hold_off();
         self.dbis_version.fetch_add(1, Atomic::Release);
+        row::dbis_change();
         DbisMut { dbis, _held_off: held_off }
     }
 

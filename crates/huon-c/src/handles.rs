@@ -4,7 +4,7 @@
 //!     handle is closed, so an old handle finds nothing; places are taken again first-in-first-out,
 //!     after a thread has used one for [`BURST`] handles in a row at the most, so a generation
 //!     comes back only after [`GENERATIONS`] times the places that are free.
-//! H2. A place is never freed: any number can be looked up.
+//! H2. A place is never freed: any number can be looked up, and [`Words`] can be read whenever.
 //! H3. A lookup shares the object: it stays while it is used, even if another thread closes it
 //!     meanwhile. The object that a thread used last stays until it uses another one.
 //! H4. A forked child finds all of them, whatever other threads were doing: no lock is held for
@@ -40,6 +40,42 @@ struct Place<T> {
     /// Of the next handle, or of the one that is open; changes while the object is locked.
     generation: AtomicU64,
     object: ForkLock<Option<Arc<T>>>,
+    words: Words,
+}
+
+/// Numbers of a place, which its objects use one after another: a thread may look at them that has
+/// no share in the object. What they mean says a [row](crate::row).
+pub(crate) struct Words {
+    uses: AtomicU64,
+    progress: AtomicU64,
+}
+
+impl Words {
+    pub(crate) const fn new() -> Words {
+        Words { uses: AtomicU64::new(0), progress: AtomicU64::new(0) }
+    }
+
+    /// Rises whenever something else than a step in a row is done with the object.
+    #[inline(always)]
+    pub(crate) fn uses(&self) -> u64 {
+        self.uses.load(Ordering::Acquire)
+    }
+
+    /// No row that was made so far holds good.
+    pub(crate) fn lose(&self) {
+        self.uses.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// How many records of its row were shown.
+    #[inline(always)]
+    pub(crate) fn progress(&self) -> usize {
+        self.progress.load(Ordering::Relaxed) as usize
+    }
+
+    #[inline(always)]
+    pub(crate) fn set_progress(&self, count: usize) {
+        self.progress.store(count as u64, Ordering::Relaxed);
+    }
 }
 
 struct Book {
@@ -59,17 +95,20 @@ impl<T> Handles<T> {
     }
 
     /// A handle for `object`. `None`: there are too many.
-    pub fn insert(&self, object: Arc<T>) -> Option<usize> {
-        self.insert_with(|_| object)
+    pub fn insert(&'static self, object: Arc<T>) -> Option<usize> {
+        self.insert_with(|_, _| object)
     }
 
-    /// The same for an object that is told its handle.
-    pub fn insert_with(&self, object: impl FnOnce(usize) -> Arc<T>) -> Option<usize> {
+    /// The same for an object that is told its handle, and its place's words.
+    pub(crate) fn insert_with(
+        &'static self,
+        object: impl FnOnce(usize, &'static Words) -> Arc<T>,
+    ) -> Option<usize> {
         let index = self.take_place()?;
         let place = self.block(index / BLOCK)?.get(index % BLOCK)?;
         // Nothing changes it but who has taken the place.
         let handle = self.handle(index, place.generation.load(Ordering::Relaxed))?;
-        *place.lock() = Some(object(handle));
+        *place.lock() = Some(object(handle, &place.words));
         Some(handle)
     }
 
@@ -142,7 +181,11 @@ impl<T> Handles<T> {
     }
 
     fn block(&self, at: usize) -> Option<&[Place<T>]> {
-        let fresh = || Place { generation: AtomicU64::new(0), object: ForkLock::new(None) };
+        let fresh = || Place {
+            generation: AtomicU64::new(0),
+            object: ForkLock::new(None),
+            words: Words::new(),
+        };
         let block = self.blocks.get(at)?;
         if let Some(made) = block.get() {
             return Some(made);

@@ -12,6 +12,7 @@ use crate::data::Reserved;
 use crate::enlisted::Enlisted;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
+use crate::handles::Words;
 use crate::table::{Dbi, TableRecord};
 use crate::threads;
 use crate::txn::{Begin, Txn};
@@ -34,6 +35,8 @@ pub struct Reader {
     /// Set while its thread reads, where a thread may have one read transaction only.
     pub(crate) thread: Option<Arc<AtomicBool>>,
     pub(crate) seen: Seen,
+    /// Those of the cursor that made a row last: no other one's row holds good.
+    row: Option<&'static Words>,
 }
 
 /// The inside of a write transaction and all nested in it.
@@ -219,6 +222,7 @@ impl Reader {
             has_failed: false,
             thread: None,
             seen: Seen::default(),
+            row: None,
         };
         reader.start(env, env_handle)?;
         Ok(reader)
@@ -267,6 +271,21 @@ impl Reader {
         env.readers.leave(rests);
         if let Some(flag) = self.thread.take() {
             flag.store(false, Ordering::Release);
+        }
+    }
+
+    /// A cursor makes a row.
+    pub(crate) fn make_row(&mut self, words: &'static Words) {
+        if !self.row.is_some_and(|own| std::ptr::eq(own, words)) {
+            self.lose_row();
+            self.row = Some(words);
+        }
+    }
+
+    /// No row of a cursor holds good any more.
+    pub(crate) fn lose_row(&mut self) {
+        if let Some(words) = self.row.take() {
+            words.lose();
         }
     }
 

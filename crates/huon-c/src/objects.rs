@@ -1,6 +1,5 @@
 //! Transactions and cursors by their handles, for all interfaces in a library.
 
-use std::cell::RefCell;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
@@ -20,27 +19,24 @@ static CURSORS: Handles<Cursor> = Handles::new(3);
 thread_local! {
     static RECENT_TXN: Recent<Txn> = const { Recent::new() };
     static CURSOR: AtHand = const { AtHand::new() };
+    /// By itself, as nothing is to be done at its end: so it costs least to find.
+    static ROW: Row = const { Row::new() };
 }
 
 /// What a thread has at hand of cursors.
 struct AtHand {
-    /// First: steps find it at the address of all.
-    row: RefCell<Row>,
     recent: Recent<Cursor>,
     spare: Spare<Cursor>,
 }
 
 impl AtHand {
     const fn new() -> AtHand {
-        AtHand { row: Row::new(), recent: Recent::new(), spare: Spare::new() }
+        AtHand { recent: Recent::new(), spare: Spare::new() }
     }
 
     /// Lets go of a cursor, and keeps it for the next one if it can.
     fn close(&self, handle: usize) -> bool {
         self.recent.forget(handle);
-        if let Ok(mut row) = self.row.try_borrow_mut() {
-            row.forget(handle);
-        }
         self.spare.keep(&CURSORS, handle, Cursor::rest)
     }
 }
@@ -76,15 +72,12 @@ pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) 
         .unwrap_or_else(|| Err(missing(handle)))
 }
 
-/// Shows the next record of the row that the thread steps along with a cursor, if the operation of
-/// that number leads to it; else nothing has happened.
+/// Shows the record that the operation of a number leads to, if that is in the row that the thread
+/// steps along with a cursor; `Some(false)`: there is none. `None`, and nothing has happened: it is
+/// more than that.
 #[inline(always)]
-pub fn step_in_row(handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> bool {
-    let show_next = |own: &AtHand| match own.row.try_borrow_mut() {
-        Ok(row) => row.step(handle, op, show),
-        Err(_) => false,
-    };
-    CURSOR.try_with(show_next) == Ok(true)
+pub fn step_in_row(handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> Option<bool> {
+    ROW.with(|row| row.step(handle, op, show))
 }
 
 /// What a cursor comes to by another step, where the thread has used it last, and it goes on as it
@@ -93,13 +86,8 @@ pub fn step(handle: usize, op: Op) -> Option<Res<Step>> {
     if op != Op::GetCurrent {
         op.direction()?;
     }
-    let step = |own: &AtHand| {
-        if let Some(shown) = own.row.try_borrow().ok()?.leap(handle, op) {
-            return Some(shown);
-        }
-        own.recent.with_same(handle, |cursor, me| cursor.step(me, op, &own.row))
-    };
-    CURSOR.try_with(step).ok()?
+    let step = |cursor: &Arc<Cursor>, me| ROW.with(|row| cursor.step(me, op, row));
+    CURSOR.try_with(|own| own.recent.with_same(handle, step)).ok()?
 }
 
 /// Begins a transaction, in the one of another handle unless that is 0; its handle.
@@ -166,8 +154,9 @@ fn add_cursor(bound: Option<Bound>) -> Res<usize> {
     }
     let cursor = Arc::new(Cursor::with(fresh.ok_or(Fault::Invalid)?));
     Cursor::enlist(&cursor)?;
-    let told = |handle| {
+    let told = |handle, words| {
         cursor.set_handle(handle);
+        cursor.set_words(words);
         cursor
     };
     CURSORS.insert_with(told).ok_or(Fault::NoMemory)

@@ -34,7 +34,7 @@ impl Txn {
     }
 
     fn lay_down(&self, reader: &mut Reader) {
-        self.note_change();
+        self.note_change(reader);
         reader.resting = reader.txn.take().map(|txn| txn.rest());
         (reader.parked, reader.is_reset) = (None, true);
         reader.end(&self.env, true);
@@ -91,7 +91,7 @@ impl Txn {
             return Ok(());
         }
         let txn = *reader.txn.take().ok_or(Fault::Reset)?;
-        self.note_change();
+        self.note_change(&mut reader);
         match txn.park() {
             Ok(parked) => {
                 reader.parked = Some((parked, back_by_itself));

@@ -9,32 +9,38 @@
 //! R2. A row that is used up makes the next one twice as long, up to [`WIDTH_MAX`]; one that is not
 //!     makes it one record long. So a few steps pass few records in vain.
 //! R3. A row is its thread's, which shows it without a lock. How much of it was shown stands in the
-//!     cursor ([`Progress`]), where every thread finds it.
-//! R4. It holds good while its words are as they were: the cursor's handle, and how often it was
-//!     used otherwise; in which state the transaction is; the environment's tables; the process.
+//!     cursor's [`Words`], where every thread finds it.
+//! R4. It holds good while those say that the cursor was used for nothing else: they
+//!     [lose](Words::lose) it also if the cursor is closed, and if the transaction changes, which
+//!     knows the words of its last row. Beyond that all handles of tables must be as they were, and
+//!     the process.
 
-use std::cell::RefCell;
+use std::cell::Cell;
 use std::ptr::with_exposed_provenance;
-use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
-use huon::{InLeaf, ReadTxn};
+use huon::{InLeaf, ReadTxn, fork_generation, is_generation};
 
-use crate::cursor::{Cursor, Seen, Step};
 use crate::data::Shown;
-use crate::fault::{Fault, Res};
+use crate::handles::Words;
 use crate::place::Place;
 use crate::steps::{Op, Stride, Way};
-use crate::txn::Txn;
 
 const WIDTH_MAX: usize = 32;
+
+/// How often handles of tables were opened or closed, in whatever environment.
+static DBIS: AtomicU64 = AtomicU64::new(0);
+
+/// Handles of tables are about to change: no row that was made so far holds good.
+pub(crate) fn dbis_change() {
+    DBIS.fetch_add(1, Ordering::AcqRel);
+}
 
 /// Addresses of a key and a value, and how many bytes they have.
 #[derive(Clone, Copy)]
 struct Record {
     key: usize,
     value: usize,
-    /// What the cursor's is once the record was shown.
-    progress: Progress,
     value_bytes: u32,
     key_bytes: u16,
     /// The steps that lead to it from the one before, each by its [`Op::bit`]. 0: there is none.
@@ -42,15 +48,13 @@ struct Record {
 }
 
 impl Record {
-    const NONE: Record =
-        Record { key: 0, value: 0, progress: Progress(0), value_bytes: 0, key_bytes: 0, steps: 0 };
+    const NONE: Record = Record { key: 0, value: 0, value_bytes: 0, key_bytes: 0, steps: 0 };
 
     #[inline(always)]
-    fn new(key: &[u8], value: &[u8], progress: Progress, steps: u16) -> Record {
+    fn new(key: &[u8], value: &[u8], steps: u16) -> Record {
         Record {
             key: key.as_ptr().expose_provenance(),
             value: value.as_ptr().expose_provenance(),
-            progress,
             value_bytes: value.len() as u32,
             key_bytes: key.len() as u16,
             steps,
@@ -71,156 +75,164 @@ impl Record {
     }
 }
 
-/// How many records of a row were shown, and where in its leaf the cursor stands then.
+/// Where a cursor stands once so many records of its row were shown.
+pub(crate) type Places = [InLeaf; WIDTH_MAX + 1];
+
+/// Those of no row.
+pub(crate) const NOWHERE: Places = [InLeaf::START; WIDTH_MAX + 1];
+
+/// What a row rests on beside its cursor, as it was before the cursor was looked at.
 #[derive(Clone, Copy)]
-pub(crate) struct Progress(u64);
+pub(crate) struct Ground {
+    uses: u64,
+    dbis: u64,
+}
 
-impl Progress {
-    #[inline(always)]
-    pub(crate) fn new(count: usize, place: InLeaf) -> Progress {
-        Progress(u64::from(place.to_bits()) << 32 | count as u64)
-    }
-
-    #[inline(always)]
-    pub(crate) fn from_bits(bits: u64) -> Progress {
-        Progress(bits)
-    }
-
-    #[inline(always)]
-    pub(crate) fn to_bits(self) -> u64 {
-        self.0
-    }
-
-    #[inline(always)]
-    pub(crate) fn count(self) -> usize {
-        self.0 as u32 as usize
-    }
-
-    pub(crate) fn place(self) -> InLeaf {
-        InLeaf::from_bits((self.0 >> 32) as u32)
+impl Ground {
+    pub(crate) fn of(words: &Words) -> Ground {
+        Ground { uses: words.uses(), dbis: DBIS.load(Ordering::Acquire) }
     }
 }
 
 /// The records that are shown next, of the cursor that a thread steps with.
 pub(crate) struct Row {
-    whose: Option<(Arc<Cursor>, Arc<Txn>)>,
-    /// How often the cursor had been used.
-    uses: u64,
-    seen: Seen,
-    records: [Record; WIDTH_MAX],
+    /// The cursor's.
+    handle: Cell<usize>,
+    words: Cell<Option<&'static Words>>,
+    uses: Cell<u64>,
+    dbis: Cell<u64>,
+    generation: Cell<u32>,
+    records: [Cell<Record>; WIDTH_MAX],
 }
 
 impl Row {
-    pub(crate) const fn new() -> RefCell<Row> {
-        RefCell::new(Row {
-            whose: None,
-            uses: 0,
-            seen: Seen::NOTHING,
-            records: [Record::NONE; WIDTH_MAX],
-        })
-    }
-
-    /// The cursor, if the row is one of it and holds good.
-    #[inline(always)]
-    fn cursor(&self, handle: usize) -> Option<&Cursor> {
-        let (cursor, txn) = self.whose.as_ref()?;
-        let is_its = cursor.handle() == handle && cursor.uses() == self.uses;
-        if is_its && self.seen.holds_in(txn) { Some(cursor) } else { None }
-    }
-
-    /// Shows the next record of a cursor's row, if the operation of that number leads to it.
-    #[inline(always)]
-    pub(crate) fn step(&self, handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> bool {
-        let Some(cursor) = self.cursor(handle) else { return false };
-        let Some(record) = self.records.get(cursor.progress().count()) else { return false };
-        if !record.is_led_to(op) {
-            return false;
+    pub(crate) const fn new() -> Row {
+        Row {
+            handle: Cell::new(0),
+            words: Cell::new(None),
+            uses: Cell::new(0),
+            dbis: Cell::new(0),
+            generation: Cell::new(0),
+            records: [const { Cell::new(Record::NONE) }; WIDTH_MAX],
         }
-        cursor.set_progress(record.progress);
-        let (key, value) = record.shown();
-        show(key, value);
-        true
     }
 
-    /// The same for other steps in a row: to the next key, to a value that is not there, to none.
-    pub(crate) fn leap(&self, handle: usize, op: Op) -> Option<Res<Step>> {
-        let cursor = self.cursor(handle)?;
-        let (before, left) = self.records.split_at_checked(cursor.progress().count())?;
-        let shown = |record: &Record| {
-            cursor.set_progress(record.progress);
-            let (key, value) = record.shown();
-            Some(Ok((key, Some(value))))
-        };
-        if op == Op::GetCurrent {
-            return before.last().and_then(shown);
-        }
-        let (forward, stride) = op.direction()?;
-        let next = left.first().filter(|next| next.steps & Way::towards(forward).all != 0)?;
-        match stride {
-            Stride::Values if !next.is_led_to(op as u32) => Some(Err(Fault::NotFound)),
-            Stride::Keys => {
-                let mut rest = left.iter().take_while(|record| record.steps != 0);
-                rest.find(|record| record.is_led_to(op as u32)).and_then(shown)
+    /// The words of the cursor, if the row is one of it and holds good.
+    #[inline(always)]
+    fn words(&self, handle: usize) -> Option<&'static Words> {
+        let words = self.words.get().filter(|_| self.handle.get() == handle)?;
+        let holds = words.uses() == self.uses.get()
+            && DBIS.load(Ordering::Acquire) == self.dbis.get()
+            && is_generation(self.generation.get());
+        holds.then_some(words)
+    }
+
+    /// Shows the record that the operation of a number leads a cursor to, or the one that it stands
+    /// on, if that is in its row; `Some(false)` if there is none. `None`, and nothing has happened:
+    /// it is more than a step in a row.
+    #[inline(always)]
+    pub(crate) fn step(
+        &self,
+        handle: usize,
+        op: u32,
+        show: impl FnOnce(Shown, Shown),
+    ) -> Option<bool> {
+        let words = self.words(handle)?;
+        let at = words.progress();
+        match self.records.get(at).map(Cell::get).filter(|record| record.is_led_to(op)) {
+            Some(record) => {
+                words.set_progress(at + 1);
+                let (key, value) = record.shown();
+                show(key, value);
+                Some(true)
             }
-            _ => shown(next),
+            None => self.leap(words, op, show),
         }
+    }
+
+    /// The same for other steps: to where the cursor stands, to the next key, to a value that is
+    /// not there.
+    #[inline(never)]
+    fn leap(&self, words: &Words, op: u32, show: impl FnOnce(Shown, Shown)) -> Option<bool> {
+        let (op, at) = (Op::of(op)?, words.progress());
+        let to = if op == Op::GetCurrent {
+            at.checked_sub(1)?
+        } else {
+            let (forward, stride) = op.direction()?;
+            let mut left = self.records.iter().map(Cell::get).enumerate().skip(at);
+            let (_, next) = left.next()?;
+            if next.steps & Way::towards(forward).all == 0 {
+                return None;
+            }
+            if stride == Stride::Values {
+                return Some(false);
+            }
+            let mut left = left.take_while(|(_, record)| record.steps != 0);
+            left.find(|(_, record)| record.is_led_to(op as u32))?.0
+        };
+        let (key, value) = self.records.get(to)?.get().shown();
+        words.set_progress(to + 1);
+        show(key, value);
+        Some(true)
     }
 
     /// Passes the next records; how many there are, none of them shown. There are none if the step
     /// is more than a look at a leaf. Out of line: its loop has the registers.
     #[inline(never)]
     pub(crate) fn fill(
-        &mut self,
+        &self,
         place: &mut Place,
+        places: &mut Places,
         txn: &ReadTxn,
         forward: bool,
         width: usize,
-    ) -> Option<(usize, Progress)> {
+    ) -> Option<usize> {
         let way = Way::towards(forward);
         let (to_value, to_key) =
             if place.is_multi() { (way.to_value, way.to_key) } else { (way.all, way.all) };
-        let (mut free, mut count) = (self.records.iter_mut(), 0);
-        let began = place.pass_in_leaf(txn, forward, width.min(WIDTH_MAX), |key, value, passed| {
-            let Some(record) = free.next() else { return };
+        let (began, behind) = places.split_first_mut()?;
+        let (mut free, mut count) = (self.records.iter().zip(behind), 0);
+        *began = place.pass_in_leaf(txn, forward, width.min(WIDTH_MAX), |key, value, passed| {
+            let Some((record, behind)) = free.next() else { return };
             count += 1;
             let steps = if passed.is_same_key { to_value } else { to_key };
-            *record = Record::new(key, value, Progress::new(count, passed.place), steps);
-        });
-        if let Some(end) = free.next() {
-            end.steps = 0;
-        }
-        Some((count, Progress::new(0, began?)))
+            record.set(Record::new(key, value, steps));
+            *behind = passed.place;
+        })?;
+        self.end(count);
+        Some(count)
     }
 
-    /// The record that was passed last, that way, is its only one, and was shown.
+    /// The record that was passed last, that way, is its only one.
     pub(crate) fn begin(
-        &mut self,
+        &self,
         place: &mut Place,
+        places: &mut Places,
         txn: &ReadTxn,
         forward: bool,
-    ) -> Option<(usize, Progress)> {
+    ) -> Option<usize> {
         let mut found = None;
         let stands = place.look_back(txn, forward, |key, value, _| found = Some((key, value)))?;
-        let ((key, value), [own, end, ..]) = (found?, &mut self.records);
-        *own = Record::new(key, value, Progress::new(1, stands), Way::towards(forward).all);
-        end.steps = 0;
-        Some((1, own.progress))
+        let ((key, value), [own, ..]) = (found?, &self.records);
+        own.set(Record::new(key, value, Way::towards(forward).all));
+        self.end(1);
+        places[1] = stands;
+        Some(1)
     }
 
-    /// It is the row of a cursor from now on, as long as that is used for nothing else.
-    pub(crate) fn belong(&mut self, cursor: &Arc<Cursor>, txn: &Arc<Txn>, seen: Seen) {
-        let is_same = |(own, its): &(Arc<Cursor>, Arc<Txn>)| {
-            Arc::ptr_eq(own, cursor) && Arc::ptr_eq(its, txn)
-        };
-        if !self.whose.as_ref().is_some_and(is_same) {
-            self.whose = Some((cursor.clone(), txn.clone()));
+    fn end(&self, count: usize) {
+        if let Some(end) = self.records.get(count) {
+            end.set(Record::NONE);
         }
-        (self.uses, self.seen) = (cursor.uses(), seen);
     }
 
-    /// Lets go of the cursor of a handle.
-    pub(crate) fn forget(&mut self, handle: usize) {
-        self.whose.take_if(|(cursor, _)| cursor.handle() == handle);
+    /// It is the row of a cursor from now on.
+    pub(crate) fn belong(&self, handle: usize, words: &'static Words, ground: Ground) {
+        self.handle.set(handle);
+        self.words.set(Some(words));
+        self.uses.set(ground.uses);
+        self.dbis.set(ground.dbis);
+        self.generation.set(fork_generation());
     }
 }
 

@@ -279,8 +279,9 @@ impl Txn {
         self.stamp.load(Ordering::Acquire)
     }
 
-    /// Cursors may find something else from now on. For a thread that has the lock.
-    pub(crate) fn note_change(&self) {
+    /// Cursors may find something else from now on.
+    pub(crate) fn note_change(&self, reader: &mut Reader) {
+        reader.lose_row();
         self.stamp.store(self.stamp() + 1, Ordering::Release);
     }
 
@@ -343,7 +344,7 @@ impl Txn {
             Body::Read(reader) => {
                 let mut reader = lock(reader)?;
                 reader.has_failed = true;
-                self.note_change();
+                self.note_change(&mut reader);
             }
             Body::Write(writer) => lock_writer_now(writer)?.fail_from(self.depth()),
             Body::Within(_) => {}
@@ -393,7 +394,7 @@ impl Txn {
         match &self.body {
             Body::Read(reader) => {
                 let Ok(mut reader) = lock(reader) else { return };
-                self.note_change();
+                self.note_change(&mut reader);
                 if reader.let_go() {
                     reader.end(&self.env, false);
                 }
@@ -438,7 +439,7 @@ impl Txn {
 
     fn end_read(&self, commit: bool) -> Res<()> {
         let mut reader = self.reader()?;
-        self.note_change();
+        self.note_change(&mut reader);
         if reader.let_go() {
             reader.end(&self.env, false);
         } else if std::mem::take(&mut reader.is_reset) {

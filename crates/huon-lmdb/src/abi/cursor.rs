@@ -71,13 +71,11 @@ pub unsafe extern "C" fn mdb_cursor_get(
             // SAFETY: the caller's promise.
             unsafe { show(data, value) };
         };
-        if objects::step_in_row(cursor as usize, op, tell) {
-            return 0;
-        }
-        match Op::of(op).filter(|op| *op <= Op::PrevMultiple) {
+        match objects::step_in_row(cursor as usize, op, tell) {
+            Some(true) => 0,
+            Some(false) => codes::number(Fault::NotFound),
             // SAFETY: the caller's promise.
-            Some(op) => unsafe { get(cursor, key, data, op) },
-            None => codes::number(Fault::Invalid),
+            None => unsafe { get(cursor, key, data, op) },
         }
     })
 }
@@ -87,8 +85,9 @@ pub unsafe extern "C" fn mdb_cursor_get(
 /// # Safety
 /// As [`mdb_cursor_get`].
 #[inline(never)]
-unsafe fn get(cursor: *mut MDB_cursor, key: *mut MDB_val, data: *mut MDB_val, op: Op) -> c_int {
+unsafe fn get(cursor: *mut MDB_cursor, key: *mut MDB_val, data: *mut MDB_val, op: c_uint) -> c_int {
     code(|| {
+        let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         if let Some(step) = objects::step(cursor as usize, op) {
             let (shown, value) = step?;
             // SAFETY: the caller's promise.

@@ -1,5 +1,8 @@
 //! Where cursors stand, and go.
 
+use huon_c::data::Shown;
+use huon_c::objects::step_in_row;
+
 use crate::common::*;
 
 /// k1 to k5, each with its own name as value.
@@ -543,4 +546,49 @@ fn a_closed_cursor_goes_no_further() {
     let other = cursor(reader, 2);
     mdb_cursor_close(other);
     assert_eq!(go(c, NEXT), Err(libc::EINVAL));
+}
+
+/// A count of looks that cost no lock and no search.
+#[test]
+fn where_a_cursor_stands_is_shown_from_its_row() {
+    let env = Env::new();
+    let (_, c) = in_a_row(&env);
+    let mut shown_count = 0;
+    for n in 50..1000_u32 {
+        assert_eq!(next_number(c), Ok(n));
+        let is_own = |key: Shown, value: Shown| assert_eq!((key.bytes, value.bytes), (4, 1));
+        let found = step_in_row(c as usize, GET_CURRENT, is_own);
+        shown_count += u32::from(found == Some(true));
+        assert_eq!(go(c, GET_CURRENT).unwrap().0, n.to_be_bytes());
+    }
+    assert!(shown_count > 900, "{shown_count} of 950");
+}
+
+#[test]
+fn rows_of_all_threads_end_with_the_snapshot() {
+    let env = Env::new();
+    let (reader, own) = in_a_row(&env);
+    let (other, ended) = (cursor(reader, 2) as usize, std::sync::Barrier::new(2));
+    std::thread::scope(|threads| {
+        threads.spawn(|| {
+            (0..50).for_each(|n| assert_eq!(next_number(other as Cur), Ok(n)));
+            ended.wait();
+            ended.wait();
+            assert_eq!(go(other as Cur, NEXT), Err(BAD_TXN));
+            assert_eq!(go(other as Cur, GET_CURRENT), Err(BAD_TXN));
+        });
+        ended.wait();
+        mdb_txn_reset(reader);
+        assert_eq!(go(own, NEXT), Err(BAD_TXN));
+        ended.wait();
+    });
+}
+
+#[test]
+fn no_row_outlives_the_handle_of_its_table() {
+    let env = Env::new();
+    let (_, c) = in_a_row(&env);
+    mdb_dbi_close(env.env, 2);
+    assert!(go(c, NEXT).is_err());
+    assert!(go(c, GET_CURRENT).is_err());
 }

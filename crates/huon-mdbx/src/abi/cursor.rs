@@ -172,13 +172,11 @@ pub unsafe extern "C" fn mdbx_cursor_get(
             // SAFETY: the caller's promise.
             unsafe { show(data, value) };
         };
-        if objects::step_in_row(cursor as usize, op, tell) {
-            return 0;
-        }
-        match Op::of(op) {
+        match objects::step_in_row(cursor as usize, op, tell) {
+            Some(true) => 0,
+            Some(false) => codes::number(Fault::NotFound),
             // SAFETY: the caller's promise.
-            Some(op) => unsafe { get(cursor, key, data, op) },
-            None => codes::number(Fault::Invalid),
+            None => unsafe { get(cursor, key, data, op) },
         }
     })
 }
@@ -188,8 +186,14 @@ pub unsafe extern "C" fn mdbx_cursor_get(
 /// # Safety
 /// As [`mdbx_cursor_get`].
 #[inline(never)]
-unsafe fn get(cursor: *mut MDBX_cursor, key: *mut MDBX_val, data: *mut MDBX_val, op: Op) -> c_int {
+unsafe fn get(
+    cursor: *mut MDBX_cursor,
+    key: *mut MDBX_val,
+    data: *mut MDBX_val,
+    op: c_uint,
+) -> c_int {
     verdict(|| {
+        let op = Op::of(op).ok_or(Fault::Invalid)?;
         if let Some(step) = objects::step(cursor as usize, op) {
             let (shown, value) = step?;
             // SAFETY: the caller's promise.

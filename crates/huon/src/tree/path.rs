@@ -46,6 +46,8 @@ pub struct InLeaf(u32);
 impl InLeaf {
     /// A leaf has fewer keys than this, and a cell fewer values.
     const BASE: u32 = 1 << 16;
+    /// Before all.
+    pub const START: InLeaf = InLeaf(0);
 
     #[inline(always)]
     pub(crate) fn new(key: usize, value: usize) -> InLeaf {
@@ -59,18 +61,6 @@ impl InLeaf {
 
     pub(crate) fn value(self) -> usize {
         (self.0 % Self::BASE) as usize
-    }
-
-    /// As a number.
-    #[inline]
-    pub fn to_bits(self) -> u32 {
-        self.0
-    }
-
-    /// The place that a number was made of.
-    #[inline]
-    pub fn from_bits(bits: u32) -> InLeaf {
-        InLeaf(bits)
     }
 }
 
