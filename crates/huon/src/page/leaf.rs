@@ -186,17 +186,17 @@ impl<'p> SlottedLeaf<'p> {
 
     #[inline(always)]
     fn cell_of(&self, slot: &SlotBytes) -> Result<Cell<'p>, Reason> {
-        let cell = self.page.get(slot_offset(slot)..).and_then(|cell| cell.split_first_chunk());
-        let Some((tag, rest)) = cell else { return Err(Reason::Cell) };
-        let tag = u32::from_le_bytes(*tag);
-        let Some((key, rest)) = rest.split_at_checked(slot_key_bytes(slot)) else {
-            return Err(Reason::Cell);
-        };
-        let bytes = (tag & ((1 << KIND_SHIFT) - 1)) as usize;
-        let bytes = if planted::is(Bug::ValueLength) { bytes.min(rest.len()) } else { bytes };
-        let Some(payload) = rest.get(..bytes) else {
-            return Err(Reason::Cell);
-        };
+        let key_at = slot_offset(slot) + TAG_BYTES;
+        let payload_at = key_at + slot_key_bytes(slot);
+        let tag = self.page.get(key_at - TAG_BYTES..key_at).and_then(|tag| tag.first_chunk());
+        let Some(tag) = tag.map(|tag| u32::from_le_bytes(*tag)) else { return Err(Reason::Cell) };
+        let mut end = payload_at + (tag & ((1 << KIND_SHIFT) - 1)) as usize;
+        if planted::is(Bug::ValueLength) {
+            end = end.min(self.page.len());
+        }
+        // The end first: what lies before it need not be compared then.
+        let Some(payload) = self.page.get(payload_at..end) else { return Err(Reason::Cell) };
+        let Some(key) = self.page.get(key_at..payload_at) else { return Err(Reason::Cell) };
         let Some(kind) = PayloadKind::decode(tag >> KIND_SHIFT) else {
             return Err(Reason::CellKind);
         };
