@@ -13,7 +13,7 @@ use crate::handles::Words;
 use crate::in_txn;
 use crate::inside::{Access, Stamp, View, Writer};
 use crate::place::{Item, Place, Stand};
-use crate::row::{Ground, NOWHERE, Places, Row, width_after};
+use crate::row::{Ground, Lead, Row};
 use crate::steps::{self, FORWARD, Given, Op, Stride};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now, me};
@@ -39,25 +39,14 @@ struct Inside {
     /// `None`: to no transaction yet.
     bound: Option<Bound>,
     seen: Seen,
-    /// How many records the row has that its place has passed.
-    passed: usize,
-    /// How long that row was to be, if it was used up.
-    width: usize,
-    places: Places,
+    lead: Lead,
     /// The values that were given at once last.
     batch: Vec<u8>,
 }
 
 impl Inside {
     fn new(bound: Option<Bound>) -> Inside {
-        Inside {
-            bound,
-            seen: Seen::NOTHING,
-            passed: 0,
-            width: 0,
-            places: NOWHERE,
-            batch: Vec::new(),
-        }
+        Inside { bound, seen: Seen::NOTHING, lead: Lead::NONE, batch: Vec::new() }
     }
 }
 
@@ -287,11 +276,14 @@ impl Cursor {
     #[inline]
     fn used<'i>(&self, mut inside: BiasedGuard<'i, Inside>) -> BiasedGuard<'i, Inside> {
         inside.seen.straight = 0;
-        if inside.passed > 0
+        if inside.lead.is_any()
             && let Some(words) = self.words.get()
         {
             words.lose();
-            inside.leave_row(words.progress());
+            let (stands, bound) = (inside.lead.end(words.progress()), &mut inside.bound);
+            if let (Some(stands), Some(bound)) = (stands, bound) {
+                bound.place.go_in_leaf(stands);
+            }
         }
         inside
     }
@@ -343,29 +335,35 @@ impl Cursor {
         // Before the look at what may end it.
         let ground = Ground::of(words);
         let mut inside = self.inside.try_lock_as(me)?;
-        let Inside { bound, seen, passed, width, places, .. } = &mut *inside;
+        let Inside { bound, seen, lead, .. } = &mut *inside;
         let Bound { txn, place, .. } =
             bound.as_mut().filter(|bound| seen.allows(op, me, &bound.txn))?;
-        if words.progress() < *passed {
+        if lead.is_beyond(words.progress()) {
             return None;
         }
-        let mut access = txn.again(me, seen.stamp)?;
-        let (next_width, goes_forward) = (width_after(*width), seen.straight & FORWARD.all != 0);
-        let mut pass = |access: &mut Access<'_>, place: &mut Place| {
-            let Access::Read(reader) = access else { return Some(false) };
+        let (mut access, goes_forward) =
+            (txn.again(me, seen.stamp)?, seen.straight & FORWARD.all != 0);
+        let mut pass = |access: &mut Access<'_>, place: &mut Place, leaves| {
+            let Access::Read(reader) = access else { return Some(Ok(false)) };
             let engine = reader.txn.as_deref()?;
-            let shown = usize::from(op == Op::GetCurrent);
-            *passed = match op {
-                Op::GetCurrent => row.begin(place, places, engine, goes_forward)?,
-                _ => row.fill(place, places, engine, goes_forward, next_width)?,
+            let (made, shown) = match op {
+                Op::GetCurrent => (Ok(row.begin(place, lead, engine, goes_forward)?), 1),
+                _ => (row.fill(place, lead, engine, (goes_forward, leaves))?, 0),
             };
-            words.set_progress(shown);
-            reader.make_row(words);
-            row.belong(self.handle(), words, ground);
-            Some(*passed > 0)
+            Some(made.map(|count| {
+                words.set_progress(shown);
+                reader.make_row(words);
+                row.belong(self.handle(), words, ground);
+                count > 0
+            }))
         };
-        if pass(&mut access, place)? {
-            *width = next_width;
+        // A step to another value stays beside the key, which may have no more.
+        let leaves = !matches!(op, Op::NextDup | Op::PrevDup);
+        let is_made = match pass(&mut access, place, leaves)? {
+            Ok(is_made) => is_made,
+            Err(fault) => return Some(Err(fault)),
+        };
+        if is_made {
             let mut shown = None;
             let found =
                 row.step(self.handle(), op as u32, |key, value| shown = Some((key, Some(value))))?;
@@ -374,7 +372,8 @@ impl Cursor {
         let (forward, stride) = op.direction()?;
         let found = straight_on(&mut access, place, forward, stride).transpose();
         if matches!(found, Some(Ok(_))) {
-            pass(&mut access, place);
+            // Stays beside the record, which was shown.
+            pass(&mut access, place, false);
         }
         found
     }
@@ -461,17 +460,6 @@ impl Default for Cursor {
 }
 
 impl Inside {
-    /// Goes to where the cursor stands, so many records of its row having been shown.
-    fn leave_row(&mut self, shown: usize) {
-        if shown >= std::mem::take(&mut self.passed) {
-            return;
-        }
-        self.width = 0;
-        if let (Some(bound), Some(place)) = (&mut self.bound, self.places.get(shown)) {
-            bound.place.go_in_leaf(*place);
-        }
-    }
-
     /// A step that goes on the way that the cursor came, as programs make most. `None`, and nothing
     /// has moved: it leads to an end of the table, or starts at a mark or anywhere else.
     fn straight_on(&mut self, forward: bool, stride: Stride) -> Res<Option<Step>> {

@@ -266,16 +266,18 @@ impl Place {
     }
 
     /// Passes the next records in a leaf that way, `most` of them at most, where a step goes
-    /// [straight on](Place::straight) in a read transaction; where that began.
+    /// [straight on](Place::straight) in a read transaction; where in the leaf that began, and how
+    /// many there were. At the end of a leaf those of the next one, if it `leaves` this one.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'t>(
         &mut self,
         txn: &'t ReadTxn,
-        forward: bool,
+        (forward, leaves): (bool, bool),
         most: usize,
         each: impl FnMut(&'t [u8], &'t [u8], Passed),
-    ) -> Option<InLeaf> {
-        in_gap!(self.scan.as_deref_mut()?, scan => scan.glide_in_row(txn, forward, most, each))
+    ) -> Res<Option<(InLeaf, usize)>> {
+        let Some(gap) = self.scan.as_deref_mut() else { return Ok(None) };
+        Ok(in_gap!(gap, scan => scan.glide_in_row(txn, forward, leaves, most, each))?)
     }
 
     /// Looks at the record that was passed last, that way, as it was; where the place is.

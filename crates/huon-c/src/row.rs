@@ -22,11 +22,12 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use huon::{InLeaf, ReadTxn, fork_generation, is_generation};
 
 use crate::data::Shown;
+use crate::fault::Res;
 use crate::handles::Words;
 use crate::place::Place;
 use crate::steps::{Op, Stride, Way};
 
-const WIDTH_MAX: usize = 32;
+const WIDTH_MAX: usize = 64;
 
 /// How often handles of tables were opened or closed, in whatever environment.
 static DBIS: AtomicU64 = AtomicU64::new(0);
@@ -75,11 +76,41 @@ impl Record {
     }
 }
 
-/// Where a cursor stands once so many records of its row were shown.
-pub(crate) type Places = [InLeaf; WIDTH_MAX + 1];
+/// How far a cursor's place is ahead of what was shown.
+pub(crate) struct Lead {
+    /// How many records the row has, which the place has passed.
+    count: usize,
+    /// How long that row was to be, if it was used up.
+    width: usize,
+    /// Where the cursor stands once so many were shown.
+    places: [InLeaf; WIDTH_MAX + 1],
+}
 
-/// Those of no row.
-pub(crate) const NOWHERE: Places = [InLeaf::START; WIDTH_MAX + 1];
+impl Lead {
+    pub(crate) const NONE: Lead =
+        Lead { count: 0, width: 0, places: [InLeaf::START; WIDTH_MAX + 1] };
+
+    /// Whether there is a row.
+    pub(crate) fn is_any(&self) -> bool {
+        self.count > 0
+    }
+
+    /// Whether more was passed than so many.
+    pub(crate) fn is_beyond(&self, shown: usize) -> bool {
+        shown < self.count
+    }
+
+    /// There is no row any more; where the cursor is to go, so many having been shown, if it is
+    /// not there.
+    pub(crate) fn end(&mut self, shown: usize) -> Option<InLeaf> {
+        let is_used_up = shown >= std::mem::take(&mut self.count);
+        if is_used_up {
+            return None;
+        }
+        self.width = 0;
+        self.places.get(shown).copied()
+    }
+}
 
 /// What a row rests on beside its cursor, as it was before the cursor was looked at.
 #[derive(Clone, Copy)]
@@ -177,37 +208,44 @@ impl Row {
     }
 
     /// Passes the next records; how many there are, none of them shown. There are none if the step
-    /// is more than a look at a leaf. Out of line: its loop has the registers.
+    /// leads to what does not lie in a leaf. Out of line: its loop has the registers.
     #[inline(never)]
     pub(crate) fn fill(
         &self,
         place: &mut Place,
-        places: &mut Places,
+        lead: &mut Lead,
         txn: &ReadTxn,
-        forward: bool,
-        width: usize,
-    ) -> Option<usize> {
-        let way = Way::towards(forward);
+        way: (bool, bool),
+    ) -> Option<Res<usize>> {
+        let steps = Way::towards(way.0);
         let (to_value, to_key) =
-            if place.is_multi() { (way.to_value, way.to_key) } else { (way.all, way.all) };
-        let (began, behind) = places.split_first_mut()?;
-        let (mut free, mut count) = (self.records.iter().zip(behind), 0);
-        *began = place.pass_in_leaf(txn, forward, width.min(WIDTH_MAX), |key, value, passed| {
-            let Some((record, behind)) = free.next() else { return };
-            count += 1;
+            if place.is_multi() { (steps.to_value, steps.to_key) } else { (steps.all, steps.all) };
+        let (width, places) = ((2 * lead.width).clamp(1, WIDTH_MAX), &mut lead.places);
+        let passed = place.pass_in_leaf(txn, way, width, |key, value, passed| {
             let steps = if passed.is_same_key { to_value } else { to_key };
-            record.set(Record::new(key, value, steps));
-            *behind = passed.place;
-        })?;
+            if let Some(record) = self.records.get(passed.count) {
+                record.set(Record::new(key, value, steps));
+                places[passed.count + 1] = passed.place;
+            }
+        });
+        let (began, count) = match passed {
+            Ok(passed) => passed?,
+            Err(fault) => return Some(Err(fault)),
+        };
+        places[0] = began;
+        lead.count = count;
+        if count > 0 {
+            lead.width = width;
+        }
         self.end(count);
-        Some(count)
+        Some(Ok(count))
     }
 
     /// The record that was passed last, that way, is its only one.
     pub(crate) fn begin(
         &self,
         place: &mut Place,
-        places: &mut Places,
+        lead: &mut Lead,
         txn: &ReadTxn,
         forward: bool,
     ) -> Option<usize> {
@@ -216,7 +254,7 @@ impl Row {
         let ((key, value), [own, ..]) = (found?, &self.records);
         own.set(Record::new(key, value, Way::towards(forward).all));
         self.end(1);
-        places[1] = stands;
+        (lead.count, lead.width, lead.places[1]) = (1, 1, stands);
         Some(1)
     }
 
@@ -234,9 +272,4 @@ impl Row {
         self.dbis.set(ground.dbis);
         self.generation.set(fork_generation());
     }
-}
-
-/// How long a row is that follows one.
-pub(crate) fn width_after(width: usize) -> usize {
-    (2 * width).clamp(1, WIDTH_MAX)
 }

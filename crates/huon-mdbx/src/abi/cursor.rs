@@ -166,7 +166,7 @@ pub unsafe extern "C" fn mdbx_cursor_get(
     op: c_uint,
 ) -> c_int {
     guarded(codes::PANIC, || {
-        let tell = |shown, value| {
+        let tell = move |shown, value| {
             // SAFETY: the caller's promise.
             unsafe { show(key, shown) };
             // SAFETY: the caller's promise.

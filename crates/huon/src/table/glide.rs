@@ -51,7 +51,9 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     }
 
     /// As [`Cursor::glide`] over `most` records at most, or pairs, where that goes on as the cursor
-    /// came; where it began. Stops at the end of the leaf, and before a value that lies elsewhere.
+    /// came; where in its leaf it began, and how many it passed. Stops at the end of the leaf, and
+    /// before a value that lies elsewhere. At the end of a leaf it goes on in the next one if it
+    /// `leaves` this one: then no value is the cursor's until it has passed one.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -62,18 +64,18 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     /// txn.commit()?;
     /// let (txn, mut cursor) = (env.read()?, table.cursor());
     /// let mut keys = Vec::new();
-    /// cursor.glide_in_row(&txn, true, 3, |key, _, _| keys.push(key));
+    /// cursor.glide_in_row(&txn, true, true, 3, |key, _, _| keys.push(key))?;
     /// assert!(keys.is_empty(), "it has not come that way yet");
     /// cursor.glide(&txn, true)?;
     /// let mut places = Vec::new();
-    /// cursor.glide_in_row(&txn, true, 3, |key, _, passed| {
+    /// cursor.glide_in_row(&txn, true, true, 3, |key, _, passed| {
     ///     keys.push(key);
     ///     places.push(passed.place);
-    /// });
+    /// })?;
     /// assert_eq!(keys, [b"b", b"c", b"d"]);
     /// cursor.go_in_leaf(places[0]);
     /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b""[..]))));
-    /// cursor.glide_in_row(&txn, true, 100, |key, _, _| keys.push(key));
+    /// cursor.glide_in_row(&txn, true, true, 100, |key, _, _| keys.push(key))?;
     /// assert_eq!(keys.last(), Some(&&b"z"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -92,7 +94,7 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     /// let (txn, mut cursor) = (env.read()?, table.cursor());
     /// cursor.glide(&txn, true)?;
     /// let mut rest = Vec::new();
-    /// cursor.glide_in_row(&txn, true, 9, |_, _, passed| rest.push(passed));
+    /// cursor.glide_in_row(&txn, true, true, 9, |_, _, passed| rest.push(passed))?;
     /// let same: Vec<bool> = rest.iter().map(|passed| passed.is_same_key).collect();
     /// assert_eq!(same, [true, false, false, true]);
     /// cursor.go_in_leaf(rest[1].place);
@@ -100,9 +102,9 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b"1"[..]))));
     /// cursor.glide(&txn, false)?;
     /// let mut back = Vec::new();
-    /// cursor.glide_in_row(&txn, false, 9, |key, value, passed| {
+    /// cursor.glide_in_row(&txn, false, true, 9, |key, value, passed| {
     ///     back.push((key[0], value[0], passed.is_same_key));
-    /// });
+    /// })?;
     /// assert_eq!(back, [(b'b', b'1', false), (b'a', b'2', false), (b'a', b'1', true)]);
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
@@ -112,15 +114,31 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         &mut self,
         txn: &'t ReadTxn,
         forward: bool,
+        leaves: bool,
         most: usize,
         each: impl FnMut(&'t [u8], &'t [u8], Passed),
-    ) -> Option<InLeaf> {
+    ) -> Result<Option<(InLeaf, usize)>> {
         if !self.standing.is_on_path(txn, forward) {
-            return None;
+            return Ok(None);
+        }
+        if leaves && let Err(error) = self.leave_leaf(txn, forward) {
+            self.standing.lose_path();
+            return Err(error);
         }
         let began = self.path.in_leaf();
-        self.pass_in_leaf(txn, forward, most, each);
-        Some(began)
+        Ok(Some((began, self.pass_in_leaf(txn, forward, most, each))))
+    }
+
+    #[inline]
+    fn leave_leaf(&mut self, txn: &ReadTxn, forward: bool) -> Result<()> {
+        let view = TreeView::unordered(&txn.snapshot, self.standing.tree());
+        if S::MANY {
+            self.path.leave_leaf(view, forward)
+        } else if self.path.keys.is_at_end_of_leaf(forward) {
+            self.path.keys.leave_leaf(view, forward)
+        } else {
+            Ok(())
+        }
     }
 
     /// As [`Cursor::glide_in_row`] over the record that was passed last, that way, and back.
@@ -147,12 +165,12 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         forward: bool,
         most: usize,
         each: impl FnMut(&'t [u8], &'t [u8], Passed),
-    ) {
+    ) -> usize {
         if S::MANY {
             let view = TreeView::unordered(&txn.snapshot, self.standing.tree());
-            self.path.pass_in_leaf(view, forward, most, each);
+            self.path.pass_in_leaf(view, forward, most, each)
         } else {
-            self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each);
+            self.path.keys.pass_in_leaf(&txn.snapshot, forward, most, each)
         }
     }
 

@@ -5,11 +5,13 @@ use std::ops::Bound;
 use crate::page::{Ptr, Tree};
 use crate::sim::SimDisk;
 use crate::store::source::PageSource;
+use crate::table::cursor::{Cursor, Shape};
 use crate::tree::cursor::{Cells, LeafSpan};
 use crate::tree::pair_path::PairPath;
 use crate::tree::path::Path;
 use crate::tree::view::TreeView;
 use crate::tree::watched::Watched;
+use crate::txn::read::ReadTxn;
 use crate::txn::snapshot::Snapshot;
 use crate::{Bytes, Env, MultiDef, Order, Range, ReadAhead, Table, TableDef, U64, Unit};
 
@@ -189,7 +191,7 @@ fn the_pairs_of_a_leaf_are_passed_without_checking_its_page_again() {
     let mut path = PairPath::new();
     path.first(view).unwrap();
     path.step(view, true).unwrap().expect("the first pair");
-    for (forward, keys) in [(true, 9), (false, 9)] {
+    for (forward, keys) in [(true, 9), (false, 10)] {
         watched.pages.set(0);
         let (mut passed, mut others) = (Vec::new(), 0);
         path.pass_in_leaf(view, forward, 1000, |_, value, passing| {
@@ -200,6 +202,50 @@ fn the_pairs_of_a_leaf_are_passed_without_checking_its_page_again() {
         assert_eq!((passed.len(), others), (if forward { 89 } else { 90 }, keys));
         assert!(passed.is_sorted_by(|a, b| (a < b) == forward));
         assert_eq!(watched.pages.get(), 0);
+    }
+}
+
+/// How many rows a cursor passes all records in, that way, and how many records these have.
+fn in_rows<S: Shape>(
+    mut cursor: Cursor<Bytes, Bytes, S>,
+    txn: &ReadTxn,
+    forward: bool,
+) -> (usize, usize) {
+    if forward {
+        cursor.to_start()
+    } else {
+        cursor.to_end()
+    }
+    let (mut row_count, mut record_count) = (0, 1);
+    cursor.glide(txn, forward).unwrap().expect("a record");
+    loop {
+        let row = cursor.glide_in_row(txn, forward, true, usize::MAX, |_, _, _| record_count += 1);
+        match row.unwrap() {
+            Some((_, 1..)) => row_count += 1,
+            _ => break,
+        }
+    }
+    assert_eq!(cursor.glide(txn, forward).unwrap(), None);
+    (row_count, record_count)
+}
+
+#[test]
+fn a_walk_takes_a_row_for_each_leaf() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = Env::options().open_simulated(&disk).unwrap();
+    let mut txn = env.write().unwrap();
+    let one = txn.create_table(&TableDef::<Bytes, Bytes>::new("one")).unwrap();
+    let many = txn.create_table(&MultiDef::<Bytes, Bytes>::new("many")).unwrap();
+    for n in 0..2000_u32 {
+        one.put(&mut txn, &n.to_be_bytes(), &[7; 40]).unwrap();
+        many.put(&mut txn, &(n / 3).to_be_bytes(), &n.to_be_bytes()).unwrap();
+    }
+    txn.commit().unwrap();
+    let txn = env.read().unwrap();
+    let leaves = |name: &[u8]| txn.table_stat(name).unwrap().unwrap().leaf_pages as usize;
+    for forward in [true, false] {
+        assert_eq!(in_rows(one.cursor(), &txn, forward), (leaves(b"one"), 2000));
+        assert_eq!(in_rows(many.cursor(), &txn, forward), (leaves(b"many"), 2000));
     }
 }
 

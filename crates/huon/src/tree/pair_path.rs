@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::page::{BytesOrder, KeyOrder, Reason, SlottedLeaf, Tree};
 use crate::store::source::{OnPage, PageSource, damaged};
 use crate::tree::cursor::Ends;
+use crate::tree::frames::Frame;
 use crate::tree::path::{InLeaf, Passed, Path};
 use crate::tree::values::{KeyValues, Orders, Pair};
 use crate::tree::view::TreeView;
@@ -124,7 +125,7 @@ impl PairPath {
     }
 
     /// The same over `most` pairs at most whose values lie with their keys in the leaf at hand.
-    /// Stops before what lies elsewhere, or cannot be read.
+    /// Stops before what lies elsewhere, or cannot be read. How many it passed.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
         &mut self,
@@ -132,11 +133,10 @@ impl PairPath {
         forward: bool,
         most: usize,
         mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
-    ) {
-        let Some(ValuePlace::Few(index)) = &mut self.inner else { return };
+    ) -> usize {
         let frame = *self.keys.last();
-        let Some(page) = view.source.bytes_again(frame.ptr) else { return };
-        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
+        let Some(page) = view.source.bytes_again(frame.ptr) else { return 0 };
+        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return 0 };
         let set = |at: usize| {
             let cell = if at < frame.count { leaf.cell(at).ok()? } else { return None };
             match KeyValues::of(view.tree, &cell) {
@@ -144,8 +144,11 @@ impl PairPath {
                 _ => None,
             }
         };
-        let (mut left, mut is_same, mut key_index) = (most, true, frame.index);
-        let Some((mut key, mut values)) = set(key_index) else { return };
+        let (mut left, mut key_index) = (most, frame.index);
+        let Some((mut key, mut values)) = set(key_index) else { return 0 };
+        let inner = self.inner.get_or_insert(ValuePlace::Few(0));
+        let ValuePlace::Few(index) = inner else { return 0 };
+        let mut is_same = if forward { *index > 0 } else { *index < values.count() };
         loop {
             let at = (*index).min(values.count());
             let count = left.min(if forward { values.count() - at } else { at });
@@ -156,21 +159,43 @@ impl PairPath {
                     (at - step - 1, at - step - 1)
                 };
                 let place = InLeaf::new(key_index, next);
-                let is_same_key = std::mem::replace(&mut is_same, true);
-                each(key, values.value(at), Passed { place, is_same_key });
+                let (count, is_same_key) =
+                    (most - left + step, std::mem::replace(&mut is_same, true));
+                each(key, values.value(at), Passed { count, place, is_same_key });
             }
             *index = if forward { at + count } else { at - count };
             left -= count;
             if left == 0 {
-                return;
+                return most;
             }
             let beside = if forward { key_index + 1 } else { key_index.wrapping_sub(1) };
-            let Some(next) = set(beside) else { return };
+            let Some(next) = set(beside) else { return most - left };
             ((key, values), is_same, key_index) = (next, false, beside);
             *index = if forward { 0 } else { values.count() };
             self.keys.last_mut().index = key_index;
             self.keys.ahead.ask_on();
         }
+    }
+
+    /// As [`Path::leave_leaf`], behind the last value in a leaf, of a key with few.
+    pub(crate) fn leave_leaf<S: PageSource + ?Sized>(
+        &mut self,
+        view: TreeView<'_, '_, S, BytesOrder>,
+        forward: bool,
+    ) -> Result<()> {
+        let Frame { index, count, .. } = *self.keys.last();
+        let is_last = if forward { index + 1 == count } else { index == 0 };
+        if !is_last || !self.has_passed_key(view, forward)? {
+            return Ok(());
+        }
+        if forward {
+            self.inner = None;
+            self.keys.step();
+            self.keys.settle(view)?;
+        } else if self.keys.step_back(view)? {
+            self.inner = Some(self.behind_all(view)?);
+        }
+        Ok(())
     }
 
     /// Where it stands in the leaf at hand.

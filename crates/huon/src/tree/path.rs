@@ -68,6 +68,8 @@ impl InLeaf {
 #[doc(hidden)]
 #[derive(Clone, Copy, Debug)]
 pub struct Passed {
+    /// How many it has passed before.
+    pub count: usize,
     /// Where the walk is then.
     pub place: InLeaf,
     /// In a multimap: it is a value of the key of the one before.
@@ -353,7 +355,7 @@ impl Path {
     }
 
     /// As [`Path::pass`] within a leaf, over `most` records at most that lie in it whole. Stops
-    /// before one that does not, or cannot be read, and at the end of the leaf.
+    /// before one that does not, or cannot be read, and at the end of the leaf. How many it passed.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
         &mut self,
@@ -361,27 +363,36 @@ impl Path {
         forward: bool,
         most: usize,
         mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
-    ) {
-        let Some(frame) = self.frames.all_mut().last_mut() else { return };
-        let Some(page) = source.bytes_again(frame.ptr) else { return };
-        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return };
+    ) -> usize {
+        let Some(frame) = self.frames.all_mut().last_mut() else { return 0 };
+        let Some(page) = source.bytes_again(frame.ptr) else { return 0 };
+        let Ok(leaf) = SlottedLeaf::view(page, frame.count) else { return 0 };
         let (from, until) = if forward {
             (frame.index, frame.count.min(frame.index.saturating_add(most)))
         } else {
             (frame.index.saturating_sub(most), frame.index)
         };
-        let Some(mut left) = leaf.slice(from, until) else { return };
-        let mut index = frame.index;
+        let Some(mut left) = leaf.slice(from, until) else { return 0 };
+        let (mut index, mut count) = (frame.index, 0);
         while let Some(Ok(cell)) = if forward { left.take_first() } else { left.take_last() } {
             if cell.kind != PayloadKind::Inline {
                 break;
             }
             index = if forward { index + 1 } else { index - 1 };
             let place = InLeaf::new(index, 0);
-            each(cell.key, cell.payload, Passed { place, is_same_key: false });
+            each(cell.key, cell.payload, Passed { count, place, is_same_key: false });
+            count += 1;
         }
-        (0..index.abs_diff(frame.index)).for_each(|_| self.ahead.ask_on());
+        (0..count).for_each(|_| self.ahead.ask_on());
         frame.index = index;
+        count
+    }
+
+    /// Whether there is nothing more in its leaf that way.
+    #[inline(always)]
+    pub(crate) fn is_at_end_of_leaf(&self, forward: bool) -> bool {
+        let frame = self.last();
+        if forward { frame.index >= frame.count } else { frame.index == 0 }
     }
 
     /// Goes to another place in its leaf.
@@ -391,11 +402,11 @@ impl Path {
         }
     }
 
-    /// Goes to the near end of the next leaf, or of the one before, out of line: a step seldom
-    /// needs it.
+    /// At the end of a leaf, goes to the near end of the next one, or of the one before. Out of
+    /// line: a step seldom needs it.
     #[cold]
     #[inline(never)]
-    fn leave_leaf<S: PageSource + ?Sized, O: KeyOrder>(
+    pub(crate) fn leave_leaf<S: PageSource + ?Sized, O: KeyOrder>(
         &mut self,
         view: TreeView<'_, '_, S, O>,
         forward: bool,
