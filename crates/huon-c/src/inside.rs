@@ -32,7 +32,8 @@ pub struct Reader {
     pub(crate) id: u64,
     /// It is to be ended only.
     pub(crate) has_failed: bool,
-    /// Set while its thread reads, where a thread may have one read transaction only.
+    /// Set while its thread reads, where a thread may have one read transaction only. A transaction
+    /// that rests keeps it, whatever the thread does then.
     pub(crate) thread: Option<Arc<AtomicBool>>,
     pub(crate) seen: Seen,
     /// Those of the cursor that made a row last: no other one's row holds good.
@@ -230,11 +231,15 @@ impl Reader {
 
     /// Takes the newest snapshot. Where that fails, all stays as it was.
     pub(crate) fn start(&mut self, env: &Env, env_handle: usize) -> Res<()> {
-        let thread = env.rules()?.one_reader.then(|| threads::reading(env_handle));
-        if thread.as_ref().is_some_and(|flag| flag.swap(true, Ordering::AcqRel)) {
-            return Err(Fault::ThreadReads);
+        if env.rules()?.one_reader {
+            let flag = threads::reading(env_handle, self.thread.take());
+            // No other thread sets it.
+            if flag.load(Ordering::Acquire) {
+                return Err(Fault::ThreadReads);
+            }
+            flag.store(true, Ordering::Release);
+            self.thread = Some(flag);
         }
-        self.thread = thread;
         let counted = env.readers.enter(self.is_reset);
         match self.newest(env, counted) {
             Ok(txn) => {
@@ -269,8 +274,11 @@ impl Reader {
     /// The place of a reader is free again; it rests, or has ended.
     pub(crate) fn end(&mut self, env: &Env, rests: bool) {
         env.readers.leave(rests);
-        if let Some(flag) = self.thread.take() {
+        if let Some(flag) = &self.thread {
             flag.store(false, Ordering::Release);
+        }
+        if !rests {
+            self.thread = None;
         }
     }
 

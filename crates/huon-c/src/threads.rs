@@ -55,12 +55,14 @@ pub fn me() -> usize {
     ThisThread::get().number()
 }
 
-/// The flag of this thread for an environment: whether it reads that.
-pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
+/// The flag of this thread for an environment: whether it reads that. If `kept` is that, it need
+/// not be shared once more, which would cost as much as all else.
+pub(crate) fn reading(env_handle: usize, kept: Option<Arc<AtomicBool>>) -> Arc<AtomicBool> {
     READING.with(|own| {
         let mut all = own.own();
         if let Some((_, flag)) = all.iter().find(|(handle, _)| *handle == env_handle) {
-            return flag.clone();
+            let own = kept.filter(|kept| Arc::ptr_eq(kept, flag));
+            return own.unwrap_or_else(|| flag.clone());
         }
         if all.len() >= READING_MAX {
             // No transaction uses these any more: most are of environments that are closed.
@@ -76,7 +78,7 @@ pub(crate) fn reading(env_handle: usize) -> Arc<AtomicBool> {
 pub fn register(env_handle: usize) -> bool {
     let known = READING.with(|own| own.own().iter().any(|(handle, _)| *handle == env_handle));
     if !known {
-        reading(env_handle);
+        reading(env_handle, None);
     }
     !known
 }
@@ -144,4 +146,21 @@ fn wait<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
         }
     }
     Err(Fault::BadTxn)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_flag_that_is_kept_is_not_shared_again() {
+        const ENV: usize = 7;
+        let flag = reading(ENV, None);
+        assert_eq!(Arc::strong_count(&flag), 2);
+        let flag = reading(ENV, Some(flag));
+        assert_eq!(Arc::strong_count(&flag), 2);
+        assert_eq!(unregister(ENV), Ok(true));
+        let other = reading(ENV, Some(flag.clone()));
+        assert!(!Arc::ptr_eq(&flag, &other), "the thread has another one since");
+    }
 }

@@ -418,7 +418,7 @@ impl Txn {
             return false;
         }
         let is = |reader: &Reader| reader.thread.as_ref().is_some_and(|own| Arc::ptr_eq(own, flag));
-        lock(reader).is_ok_and(|reader| is(&reader))
+        lock(reader).is_ok_and(|reader| reader.is_live() && is(&reader))
     }
 
     /// Ends it.

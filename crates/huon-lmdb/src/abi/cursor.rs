@@ -5,7 +5,7 @@ use std::ptr;
 use libc::{c_int, c_uint};
 
 use super::dbi::MDB_dbi;
-use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, in_reset, show, txn_of};
+use super::{MDB_cursor, MDB_txn, MDB_val, bytes_of, code, in_reset, show};
 use huon_c::cursor::Cursor;
 use huon_c::dbi::MAIN;
 use huon_c::flags::put::{MULTIPLE, NODUPDATA};
@@ -40,7 +40,7 @@ pub extern "C" fn mdb_cursor_close(cursor: *mut MDB_cursor) {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdb_cursor_renew(txn: *mut MDB_txn, cursor: *mut MDB_cursor) -> c_int {
-    code(|| objects::cursor(cursor as usize)?.renew(&txn_of(txn)?))
+    code(|| with_cursor(cursor as usize, |cursor| with_txn(txn as usize, |txn| cursor.renew(txn))))
 }
 
 #[unsafe(no_mangle)]

@@ -95,10 +95,13 @@ pub extern "C" fn mdbx_cursor_bind(
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_cursor_renew(txn: *mut MDBX_txn, cursor: *mut MDBX_cursor) -> c_int {
     code(|| {
-        let (txn, cursor) = (txn_of(txn)?, objects::cursor(cursor as usize)?);
-        let dbi = cursor.dbi().ok_or(Fault::Closed)?;
-        tables::check_cursor(&txn, dbi)?;
-        Cursor::bind(&cursor, &txn, dbi)
+        with_txn(txn as usize, |txn| {
+            with_cursor(cursor as usize, |cursor| {
+                let dbi = cursor.dbi().ok_or(Fault::Closed)?;
+                tables::check_cursor(txn, dbi)?;
+                Cursor::bind(cursor, txn, dbi)
+            })
+        })
     })
 }
 

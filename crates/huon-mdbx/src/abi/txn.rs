@@ -4,6 +4,7 @@ use std::ptr::{self, NonNull};
 use std::sync::atomic::Ordering;
 use std::time::Instant;
 
+use huon_c::objects::with_txn;
 use huon_c::pointers::{answer, tell};
 use huon_c::{Begin, Fault, Res, State, View, guarded, in_txn, objects};
 use libc::{c_int, c_uint, c_void};
@@ -139,15 +140,16 @@ pub extern "C" fn mdbx_txn_break(txn: *mut MDBX_txn) -> c_int {
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_txn_reset(txn: *mut MDBX_txn) -> c_int {
-    code(|| txn_of(txn)?.reset())
+    code(|| with_txn(txn as usize, |txn| txn.reset()))
 }
 
 #[unsafe(no_mangle)]
 pub extern "C" fn mdbx_txn_renew(txn: *mut MDBX_txn) -> c_int {
     code(|| {
-        let txn = txn_of(txn)?;
-        txn.reset()?;
-        txn.renew()
+        with_txn(txn as usize, |txn| {
+            txn.reset()?;
+            txn.renew()
+        })
     })
 }
 
