@@ -93,10 +93,18 @@ pub(crate) struct Progress {
 /// Which merges are wanted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Wanted {
-    /// Those that the policy says, if it bears so many runs more than the fan.
-    Due { slack: usize },
+    /// Those that the policy says, if it bears so many runs more than the fan; `None`: at the pace
+    /// that the lane finds.
+    Due { slack: usize, pace: Option<Pace> },
     /// One of all runs that are frozen.
     All,
+}
+
+impl Wanted {
+    /// Whatever the policy says once no runs come.
+    pub(crate) const ANY_DUE: Wanted = Wanted::Due { slack: 0, pace: Some(Pace::Quiet) };
+    /// What it says while others put.
+    pub(crate) const AS_RUNS_COME: Wanted = Wanted::Due { slack: 0, pace: None };
 }
 
 /// What became of a step.
@@ -210,8 +218,8 @@ impl Shared {
 
     /// The runs of a merge that is to begin.
     fn pick(&self, view: &View, lane: Lane, wanted: Wanted) -> Option<Range<usize>> {
-        let slack = match wanted {
-            Wanted::Due { slack } => slack,
+        let (slack, pace) = match wanted {
+            Wanted::Due { slack, pace } => (slack, pace),
             Wanted::All => {
                 let frozen = view.frozen();
                 let bytes = frozen.iter().map(|run| run.record.bytes).sum();
@@ -220,7 +228,8 @@ impl Shared {
                     .then_some(0..frozen.len());
             }
         };
-        self.policy(view).pick(&view.sizes(), slack, self.pace(view, lane), lane)
+        let pace = pace.unwrap_or_else(|| self.pace(view, lane));
+        self.policy(view).pick(&view.sizes(), slack, pace, lane)
     }
 
     /// Whether runs have come since a lane last looked.
@@ -450,7 +459,7 @@ impl Shared {
     }
 
     fn help(&self, version: u64) -> Result<()> {
-        let wanted = Wanted::Due { slack: self.options.slack };
+        let wanted = Wanted::Due { slack: self.options.slack, pace: Some(Pace::Coming) };
         let credit = &self.lanes.credit;
         let mut pay = |bytes| {
             let bytes = i64::try_from(bytes).unwrap_or(i64::MAX);
@@ -478,7 +487,7 @@ impl Shared {
         let started = Instant::now();
         self.counts.stalls.fetch_add(1, Ordering::Relaxed);
         while self.newest().is_overloaded(&self.options) && started.elapsed() < STALL_MAX {
-            let due = Wanted::Due { slack: 0 };
+            let due = Wanted::Due { slack: 0, pace: Some(Pace::Coming) };
             let step = |lane| self.steps(lane, due, Some(PATIENCE), &mut |_| Ok(false));
             let steps = [step(Lane::Small)?, step(Lane::Large)?];
             if steps == [Step::Idle; 2] {

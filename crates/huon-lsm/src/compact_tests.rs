@@ -9,7 +9,7 @@ use huon::{Env, U64};
 
 use crate::compact::{Found, Job, RETAINED_STEPS, Step, Wanted};
 use crate::hand_over::Merged;
-use crate::policy::Lane;
+use crate::policy::{Lane, Pace};
 use crate::{Lsm, LsmDef, LsmOptions, LsmTable};
 
 type Table = LsmTable<U64, U64>;
@@ -39,8 +39,11 @@ fn open(env: &Env, step_bytes: usize) -> Table {
 }
 
 fn step(table: &Table, lane: Lane) -> Step {
-    table.shared().steps(lane, Wanted::Due { slack: 0 }, None, &mut |_| Ok(false)).unwrap()
+    table.shared().steps(lane, Wanted::ANY_DUE, None, &mut |_| Ok(false)).unwrap()
 }
+
+/// What is due while runs come.
+const COMING: Wanted = Wanted::Due { slack: 0, pace: Some(Pace::Coming) };
 
 /// A step that a process is about to hand over.
 type Prepared = (Job, Merged);
@@ -180,7 +183,7 @@ const CHANGES: [Change; 9] = [
 #[test]
 fn a_merge_of_one_step_ends_only_where_its_inputs_are_still_there() {
     for (name, change, is_in_vain) in CHANGES {
-        for wanted in [Wanted::Due { slack: 0 }, Wanted::All] {
+        for wanted in [Wanted::ANY_DUE, Wanted::All] {
             let mut world = World::new(100_000);
             let (_, prepared) = prepare(&world.table, wanted).expect("four runs are due");
             change(&mut world);
@@ -221,7 +224,7 @@ fn nothing_is_appended_into_a_range_that_the_oldest_run_has_deleted() {
     world.delete_range(205..1000);
     let runs = |world: &World| world.table.stat(&world.env.read().unwrap()).unwrap().runs();
     assert_eq!(runs(&world), 6);
-    let (_, prepared) = prepare(&world.table, Wanted::Due { slack: 0 }).expect("five runs are due");
+    let (_, prepared) = prepare(&world.table, COMING).expect("five runs are due");
     hand_over(&world.table, prepared);
     assert_eq!(runs(&world), 2, "the newest has taken no part");
     world.check();

@@ -82,8 +82,8 @@ impl Compactor {
     pub fn run_once(&self) -> Result<bool> {
         for shared in self.tables()? {
             for lane in Lane::ALL {
-                let due = Wanted::Due { slack: 0 };
-                if let Step::Made(_) = self.steps(&shared, lane, due, &mut || false)? {
+                let step = self.steps(&shared, lane, Wanted::ANY_DUE, &mut || false)?;
+                if let Step::Made(_) = step {
                     return Ok(true);
                 }
             }
@@ -111,7 +111,7 @@ impl Compactor {
         &self,
         on_step: &mut dyn FnMut(u64) -> ControlFlow<()>,
     ) -> Result<u64> {
-        self.run(Wanted::Due { slack: 0 }, on_step)
+        self.run(Wanted::ANY_DUE, on_step)
     }
 
     /// Merges all runs of each table to one, whatever the policy says; returns how many steps it
@@ -295,7 +295,7 @@ impl Compactor {
             let is_idle = idle_since.elapsed() >= IDLE;
             let mut is_made = false;
             for shared in &tables.0 {
-                is_made |= self.merge_while(shared, lane, Wanted::Due { slack: 0 }, is_over)?;
+                is_made |= self.merge_while(shared, lane, Wanted::AS_RUNS_COME, is_over)?;
                 if is_idle && shared.is_worth_merging()? {
                     is_made |= self.merge_while(shared, lane, Wanted::All, is_over)?;
                 }

@@ -537,3 +537,20 @@ fn processes_write_and_merge_at_once() {
     assert_eq!(t.check(&env.read().unwrap()).unwrap().problems, Vec::<String>::new());
     assert!(env.check().unwrap().is_clean());
 }
+
+/// A third of the records are written over: too little for a merge while runs come.
+#[test]
+fn a_compactor_that_is_run_by_hand_leaves_no_debt() {
+    let env = Env::in_memory().unwrap();
+    let options = LsmOptions { fan: 8, base_bytes: 1024, ..LsmOptions::default() };
+    let t = Lsm::with_options(&env, options.clone()).unwrap().table(&T).unwrap();
+    for run in [0..6000u64, 0..2000, 2000..4000] {
+        env.update(|txn| run.clone().try_for_each(|n| t.put(txn, n, n))).unwrap();
+    }
+    let stat = || t.stat(&env.read().unwrap()).unwrap();
+    assert!(stat().debt_bytes > 0);
+    // By one that has never looked before, and knows nothing of the pace.
+    let lsm = Lsm::with_options(&env, options).unwrap();
+    lsm.compactor().run_until_idle().unwrap();
+    assert_eq!((stat().debt_bytes, stat().runs()), (0, 1));
+}
