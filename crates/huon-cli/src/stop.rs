@@ -2,6 +2,7 @@
 //!
 //! 1. The first signal only raises a flag; a second one ends the process at once.
 
+use std::ops::ControlFlow;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -35,5 +36,10 @@ impl Stop {
 
     pub(crate) fn is_asked(&self) -> bool {
         self.0.load(Ordering::Relaxed)
+    }
+
+    /// The same, for what asks after each step whether to go on.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        if self.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }

@@ -160,10 +160,14 @@ impl Compactor {
     /// # Errors
     /// Those of reading and writing; nothing is lost.
     pub fn shorten(&self) -> Result<()> {
-        self.shorten_while(&mut || true)
+        self.shorten_with(&mut || ControlFlow::Continue(()))
     }
 
-    fn shorten_while(&self, go_on: &mut dyn FnMut() -> bool) -> Result<()> {
+    /// The same, and calls `on_step` after each step; it ends when that breaks.
+    ///
+    /// # Errors
+    /// As [`Compactor::shorten`].
+    pub fn shorten_with(&self, on_step: &mut dyn FnMut() -> ControlFlow<()>) -> Result<()> {
         let env = self.lsm.env();
         let (stat, shrink_bytes) = (env.stat()?, env.info()?.geometry.shrink_bytes);
         let live_bytes = stat.live_pages * u64::from(stat.page_bytes);
@@ -171,10 +175,8 @@ impl Compactor {
         if shrink_bytes == 0 || other_bytes < shrink_bytes.max(live_bytes / 2) {
             return Ok(());
         }
-        let go_on = |_: &Progress| {
-            if go_on() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        };
-        env.compact(CompactOptions::new().target(LENGTH).progress(go_on)).map(drop)
+        let progress = |_: &Progress| on_step();
+        env.compact(CompactOptions::new().target(LENGTH).progress(progress)).map(drop)
     }
 
     /// Starts threads that merge until the returned object is dropped: one for small merges and one
@@ -301,7 +303,10 @@ impl Compactor {
                 }
             }
             if is_idle && !is_made && !is_short {
-                self.shorten_while(&mut || !is_over.load(Ordering::Relaxed))?;
+                self.shorten_with(&mut || {
+                    let is_over = is_over.load(Ordering::Relaxed);
+                    if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+                })?;
                 // Its commits are no reason to do it again.
                 seen = env.wait_for_commit(seen, Duration::ZERO)?.unwrap_or(seen);
                 is_short = true;

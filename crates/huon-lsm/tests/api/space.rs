@@ -1,5 +1,6 @@
 //! How long the file of an LSM table is.
 
+use std::ops::ControlFlow;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -102,6 +103,15 @@ fn a_compactor_makes_the_file_shorter_by_hand() {
     let (env, lsm, t) = long_file(dir.path());
     let compactor = lsm.compactor();
     compactor.merge_all().unwrap();
+    let long = env.info().unwrap().file_bytes;
+    let mut steps = 0;
+    let mut once = || {
+        steps += 1;
+        ControlFlow::Break(())
+    };
+    compactor.shorten_with(&mut once).unwrap();
+    assert_eq!(steps, 1);
+    assert!(env.info().unwrap().file_bytes > long / 2, "it was to end");
     compactor.shorten().unwrap();
     let file_bytes = env.info().unwrap().file_bytes;
     assert!(file_bytes * 10 <= LIVE_BYTES * 16, "{file_bytes}");

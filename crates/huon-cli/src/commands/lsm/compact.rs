@@ -70,7 +70,7 @@ fn merge(
             let sum = |of: fn(&LsmStat) -> u64| now.iter().map(|(_, stat)| of(stat)).sum();
             let (done, debt): (u64, u64) = (sum(|stat| stat.merged_bytes), sum(|s| s.debt_bytes));
             bar.at(done, if args.idle { 0 } else { done + debt });
-            if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            stop.go_on()
         }
         Err(failure) => {
             told = Err(failure);
@@ -79,8 +79,8 @@ fn merge(
     };
     if args.idle {
         compactor.merge_all_with(&mut report)?;
-        if !stop.is_asked() {
-            compactor.shorten()?;
+        if told.is_ok() && !stop.is_asked() {
+            compactor.shorten_with(&mut || stop.go_on())?;
         }
     } else {
         compactor.run_until_idle_with(&mut report)?;
