@@ -1,6 +1,5 @@
 //! A file made shorter where it is: `compact`.
 
-use std::ops::ControlFlow;
 use std::time::Duration;
 
 use huon::{CompactEnd, CompactOptions, CompactReport, Progress, RetainedBy, RetainedSnapshot};
@@ -25,7 +24,7 @@ pub(crate) fn compact(args: &Compact) -> Outcome {
     let bar = Bar::bytes("moving");
     let mut tell = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
-        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.go_on()
     };
     let mut options = CompactOptions::new().target(args.target).progress(&mut tell);
     if let Some(seconds) = args.time {

@@ -2,7 +2,6 @@
 
 use std::fs;
 use std::io::{self, IsTerminal, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use huon::{CopyOptions, Error, Progress};
@@ -30,7 +29,7 @@ pub(crate) fn copy(args: &Copy) -> Outcome {
     let bar = Bar::bytes("copying");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
-        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.go_on()
     };
     let options = CopyOptions::new().compact(args.compact).progress(&mut report);
     let copied = if to_pipe {

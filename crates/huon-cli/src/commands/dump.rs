@@ -2,7 +2,6 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use huon::Progress;
@@ -34,7 +33,7 @@ pub(crate) fn dump(args: &Dump) -> Outcome {
     let bar = Bar::bytes("dumping");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
-        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.go_on()
     };
     let mut options = DumpOptions::new().print(args.print).rescue(args.rescue);
     if let Some(table) = &args.table {

@@ -2,7 +2,6 @@
 
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Read};
-use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, sync_channel};
 use std::thread;
@@ -50,7 +49,7 @@ fn load_into(
     let bar = Bar::bytes("loading");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, total);
-        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.go_on()
     };
     let mut options = LoadOptions::new().keep_existing(args.keep);
     if let Some(table) = &args.table {

@@ -1,7 +1,6 @@
 //! The three metas of a file: `metas`, `switch-meta`.
 
 use std::io::ErrorKind;
-use std::ops::ControlFlow;
 use std::path::Path;
 
 use huon::{
@@ -181,7 +180,7 @@ fn turn(file: &Path, slot: u8) -> Result<SwitchReport, Failure> {
     let bar = Bar::bytes("checking");
     let mut report = |now: &Progress| {
         bar.at(now.done_bytes, now.total_bytes);
-        if stop.is_asked() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        stop.go_on()
     };
     let options = CheckOptions::new().progress(&mut report);
     let switched = Env::switch_to_meta(file, slot, options);
