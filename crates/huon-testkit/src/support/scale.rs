@@ -29,6 +29,13 @@ pub fn has_minimums() -> bool {
     is_full() || number("HUON_SHARE").is_none_or(|part| part <= 10)
 }
 
+/// Whether a run of racing processes, which has done so much of what is `wanted`, goes on. What it
+/// hits is a matter of time, so it goes on for up to eight times as long while it `lacks` a case
+/// that each run has to hit.
+pub fn goes_on(done: u64, wanted: u64, lacks: impl FnOnce() -> bool) -> bool {
+    done < wanted || (done < 8 * wanted && has_minimums() && lacks())
+}
+
 /// The seed numbered `n` of the test `name`: the same in every test run, another for each commit in
 /// a proof.
 pub fn seed(name: &str, n: u64) -> u64 {

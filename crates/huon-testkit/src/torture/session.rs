@@ -37,7 +37,7 @@ const COLLAPSE_EACH: u64 = 25;
 #[derive(Clone, Debug)]
 pub struct Session {
     /// A word for the output.
-    pub name: &'static str,
+    pub name: String,
     /// Where its file and ledger lie.
     pub dir: PathBuf,
     /// The seed of all that is not a matter of time.

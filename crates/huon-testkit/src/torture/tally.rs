@@ -111,20 +111,37 @@ impl Tally {
         }
     }
 
-    /// Rows of the writers' table in which no process was killed.
-    pub fn empty_writer_phases(&self) -> Vec<&'static str> {
+    /// What each run has to hit and this one did not: rows of the writers' table, and other cases.
+    /// `with_guests`: guests could be started.
+    pub fn lacks(&self, with_guests: bool) -> Vec<&'static str> {
         let empty = |row: &&str| !self.writer_phases.contains_key(row);
-        writer_rows().into_iter().filter(empty).collect()
+        let phases = writer_rows().into_iter().filter(empty);
+        let guests = if with_guests { [self.guests, self.guests_alone] } else { [1, 1] };
+        let cases = [
+            ("flushers that others waited for", self.flushers_awaited),
+            ("clients that waited for a flush", self.flush_waiters),
+            ("clients that waited for the writer lock", self.role_waiters),
+            ("parents of a living fork", self.fork_parents),
+            ("clients that recovered", self.recovering),
+            ("clients that were stopped", self.stopped),
+            ("readers that were beginning", self.beginning_readers()),
+            ("guests", guests[0]),
+            ("guests that outlived all others", guests[1]),
+            ("full checks", self.audits),
+            ("lost lock files", self.lock_files_lost),
+            ("times until the next writer", self.latencies.len() as u64),
+        ];
+        phases.chain(cases.into_iter().filter(|case| case.1 == 0).map(|case| case.0)).collect()
     }
 
     /// Readers killed while they began.
-    pub fn beginning_readers(&self) -> u64 {
+    fn beginning_readers(&self) -> u64 {
         READING_POINTS.iter().filter_map(|point| self.reader_phases.get(point.name())).sum()
     }
 
     /// The time from a writer's death to the next one's role: half of them, 99 of 100, and all were
     /// as quick, in microseconds; and how many were measured.
-    pub fn next_writer_us(&self) -> (u64, u64, u64, usize) {
+    fn next_writer_us(&self) -> (u64, u64, u64, usize) {
         let mut sorted = self.latencies.clone();
         sorted.sort_unstable();
         let at = |hundredth: usize| {
