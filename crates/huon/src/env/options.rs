@@ -160,14 +160,15 @@ impl Options {
 
     /// Bytes that the file of a new environment grows by; 0, the default, lets the growth follow
     /// the size: it doubles up to 1 MiB, grows by 1 MiB up to 32 MiB, and then by a thirty-second
-    /// of its length, at most 64 MiB.
+    /// of its length, at most 64 MiB, and always by less than the tail that is cut off (see
+    /// [`shrink_bytes`](Options::shrink_bytes)).
     pub fn grow_bytes(&mut self, bytes: u64) -> &mut Self {
         self.grow_bytes = bytes;
         self
     }
 
-    /// A free tail of at least so many bytes is cut off the file; default 8 MiB, 0: never. Applies
-    /// when the environment is created.
+    /// A free tail of at least so many bytes is cut off the file, if it is longer than what the
+    /// file was told to grow by; default 8 MiB, 0: never. Applies when the environment is created.
     ///
     /// A sixteenth of the file, at most 256 pages, stays beyond that for the pages that commits
     /// write again and again. The tail is given back by the commits that follow, once no reader

@@ -114,6 +114,7 @@ pub(crate) struct Store {
     pages: MapPages,
     max_pages: AtomicU32,
     grow_pages: AtomicU32,
+    shrink_pages: AtomicU32,
     buffers: Mutex<Vec<Box<[u8]>>>,
     stale_scan: planted::StaleScan,
     /// Only for a planted bug.
@@ -153,6 +154,7 @@ impl Store {
             verify: AtomicU8::new(0),
             max_pages: AtomicU32::new(0),
             grow_pages: AtomicU32::new(0),
+            shrink_pages: AtomicU32::new(0),
             buffers: Mutex::new(Vec::new()),
             stale_scan: planted::StaleScan::default(),
             asked_guests: AtomicBool::new(false),
@@ -206,6 +208,7 @@ impl Store {
     pub(crate) fn set_geometry(&self, geometry: &PageGeometry) {
         self.max_pages.store(geometry.max_pages, Ordering::Relaxed);
         self.grow_pages.store(geometry.grow, Ordering::Relaxed);
+        self.shrink_pages.store(geometry.shrink, Ordering::Relaxed);
     }
 
     /// The error for a snapshot, or a geometry, of so many pages that the map does not hold.
@@ -416,18 +419,36 @@ impl Store {
 
     fn growth_step(&self, file_pages: u32) -> u32 {
         match self.grow_pages.load(Ordering::Relaxed) {
-            0 => {
-                let file_bytes = self.offset(file_pages);
-                let step = file_bytes.min(GROW_BYTES_MIN).max(file_bytes / GROW_SHARE);
-                (step.min(GROW_BYTES_MAX) / self.page_bytes as u64) as u32
-            }
+            0 => self.growth_by_size(file_pages),
             pages => pages,
+        }
+    }
+
+    /// With what is kept behind the pages in use, it is shorter than a tail that is cut off.
+    fn growth_by_size(&self, file_pages: u32) -> u32 {
+        let file_bytes = self.offset(file_pages);
+        let step = file_bytes.min(GROW_BYTES_MIN).max(file_bytes / GROW_SHARE);
+        let step = (step.min(GROW_BYTES_MAX) / self.page_bytes as u64) as u32;
+        match self.shrink_pages.load(Ordering::Relaxed) {
+            0 => step,
+            shrink => step.min(shrink.saturating_sub(RESERVE_PAGES + 1)),
         }
     }
 
     /// How many pages the file has, as far as is known.
     pub(crate) fn file_pages(&self) -> u32 {
         self.pages.in_file()
+    }
+
+    /// A free tail of so many pages is cut off a file that uses `used` pages; 0: none is. More than
+    /// a growth adds, lest pages added for a commit be cut off after it, and added for the next.
+    pub(crate) fn least_cut(&self, used: u32) -> u32 {
+        let grown = self.growth_step(self.file_pages());
+        let kept = reserve_pages(used.into(), u32::MAX) as u32;
+        match self.shrink_pages.load(Ordering::Relaxed) {
+            0 => 0,
+            shrink => shrink.max(grown.saturating_add(kept).saturating_add(1)),
+        }
     }
 
     /// Cuts off the pages past `keep` if they are at least `shrink`, at a boundary of the kernel's

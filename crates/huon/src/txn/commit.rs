@@ -218,7 +218,7 @@ impl WriteTxn {
         let Base { mark: base_mark, meta: before, pages, image, .. } = base;
         let in_use = pages.used().max(self.geometry.min_pages);
         let shrink = Shrink {
-            pages: if self.give_back_to.is_some() { 1 } else { self.geometry.shrink },
+            pages: self.give_back_to.map_or(core.store.least_cut(in_use), |_| 1),
             all_to: self.give_back_to,
             max_pages: self.geometry.max_pages,
             behind: core.store.file_pages().saturating_sub(in_use),

@@ -356,13 +356,15 @@ impl Core {
     /// has been published, so that no new reader can take an older snapshot; pages past that size
     /// were reusable when it was sealed, hence no protected snapshot sees them (P12).
     pub(crate) fn shrink_file(&self, base: &Meta) -> Result<()> {
-        let PageGeometry { min_pages, max_pages, shrink, .. } = base.geometry;
+        let PageGeometry { min_pages, max_pages, .. } = base.geometry;
+        let keep = base.used.max(min_pages);
+        let cut = self.store.least_cut(keep);
         let too_long = self.store.file_pages() > max_pages;
-        if shrink == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
+        if cut == 0 && !too_long || self.store.board.published().txnid() < base.txnid.0 {
             return Ok(());
         }
-        if shrink != 0 {
-            self.store.shrink(base.used.max(min_pages), shrink)?;
+        if cut != 0 {
+            self.store.shrink(keep, cut)?;
         }
         // The maximum size was lowered since the file grew.
         if too_long { self.store.shrink(max_pages, 1) } else { Ok(()) }

@@ -70,6 +70,26 @@ fn growth_that_follows_the_size_leaves_little_unused() {
     assert!((16..60).contains(&lengths.len()), "in steps, yet not in each commit: {lengths:?}");
 }
 
+/// What a file grew by for one commit is there for the next ones, however short a free tail is that
+/// is cut off: a growth and a cut for each commit would cost more than the commits.
+#[test]
+fn what_a_file_grew_by_is_not_cut_before_it_is_used() {
+    let (_dir, path) = place();
+    let mut options = options();
+    options.grow_bytes(64 << 10).shrink_bytes(PAGE);
+    let env = options.open(&path).unwrap();
+    let mut lengths = Vec::new();
+    for round in 0..300 {
+        let mut txn = env.write().unwrap();
+        assert!(fill(&mut txn, round, 1).1.is_none());
+        txn.commit().unwrap();
+        lengths.push(std::fs::metadata(&path).unwrap().len());
+    }
+    assert!(lengths.is_sorted(), "{lengths:?}");
+    lengths.dedup();
+    assert!((4..=8).contains(&lengths.len()), "{lengths:?}");
+}
+
 fn clean(env: &Env) {
     let report = env.check().unwrap();
     assert!(report.is_clean(), "{:?}", report.problems);
