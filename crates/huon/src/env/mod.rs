@@ -166,11 +166,6 @@ impl Env {
         Ok(Env { inner: Arc::new(inner) })
     }
 
-    /// How long this environment waits for a writer.
-    pub(crate) fn lock_timeout(&self) -> Duration {
-        self.settings().lock_timeout
-    }
-
     /// This process's share of the environment: a forked child attaches first.
     #[inline]
     pub(crate) fn core(&self) -> Result<&Arc<Core>> {
@@ -289,7 +284,8 @@ impl Env {
     /// another thread, which then ends it. So this waits for half a second first, and goes on
     /// waiting if another thread has used the transaction by then.
     pub fn write(&self) -> Result<WriteTxn> {
-        self.write_within(self.settings().lock_timeout)
+        let core = self.core()?;
+        WriteTxn::begin(core, core.lock_timeout())
     }
 
     /// The same, with its own limit to the wait.

@@ -11,15 +11,15 @@ mod create;
 mod files;
 mod first;
 
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64};
-use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use crate::env::modes;
 use crate::env::options::Options;
 use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, GATE_TIMEOUT, Gate, Guest, Role, RoleKind};
-use crate::os::{self, Storage};
+use crate::os::{self, Handover, Storage};
 use crate::page::Meta;
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
@@ -221,11 +221,13 @@ fn finish(
         edits_in_place: AtomicBool::new(modes.durability.is_lazy()),
         flush_bytes: AtomicU64::new(modes.flush_bytes),
         flush_ms: AtomicU64::new(modes.flush_ms),
+        lock_timeout_ns: AtomicU64::new(0),
         close_without_flush: AtomicBool::new(false),
         closed: false,
         read_only,
         counts: CoreCounts::default(),
-        last_sealed: Mutex::default(),
+        last_sealed: Handover::default(),
     };
+    core.set_lock_timeout(options.lock_timeout);
     Ok(Opened { core, recovery })
 }

@@ -76,6 +76,7 @@ impl Env {
         core.set_durability(settings.durability);
         core.flush_bytes.store(settings.flush_after_bytes, Ordering::Relaxed);
         core.flush_ms.store(millis, Ordering::Relaxed);
+        core.set_lock_timeout(settings.lock_timeout);
         core.store.set_write_buffer_bytes(settings.write_buffer_bytes);
         core.store.set_verify(settings.verify);
         core.store.slow_readers.set_before_growing(settings.slow_readers_before_growing);

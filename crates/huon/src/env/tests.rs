@@ -398,3 +398,12 @@ fn a_load_grows_the_file_in_few_steps() {
     let (grows, bytes) = grown();
     assert!(bytes > 20 << 20 && grows <= 8 + bytes / (1 << 20), "{grows} steps to {bytes} bytes");
 }
+
+#[test]
+fn a_write_transaction_begins_while_settings_are_changed() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().lock_timeout(Duration::ZERO).open_simulated(&disk).unwrap();
+    let _changing = env.inner.lives.settings.lock();
+    let _first = env.write().unwrap();
+    assert!(matches!(env.write(), Err(Error::Busy(_))), "the timeout is that of the options");
+}

@@ -30,15 +30,15 @@ pub(crate) mod ticket;
 pub(crate) mod write;
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
-use crate::os::{self, locked};
+use crate::os::{self, Handover};
 use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, PageGeometry, Txnid};
 use crate::planted::{self, Bug};
 use crate::store::Store;
@@ -93,6 +93,8 @@ pub(crate) struct Core {
     pub(crate) flush_bytes: AtomicU64,
     /// The same, when a commit has been unflushed for so long.
     pub(crate) flush_ms: AtomicU64,
+    /// How long this client waits for the writer lock, in nanoseconds.
+    pub(crate) lock_timeout_ns: AtomicU64,
     /// Closing leaves unflushed commits to the next client that opens.
     pub(crate) close_without_flush: AtomicBool,
     /// It has been closed, and dropping it has nothing left to do.
@@ -102,7 +104,7 @@ pub(crate) struct Core {
     pub(crate) counts: CoreCounts,
     /// What was sealed last, as far as this client knows: the next write transaction starts from
     /// it, if no other client has written since.
-    pub(crate) last_sealed: Mutex<Option<Box<Base>>>,
+    pub(crate) last_sealed: Handover<Base>,
 }
 
 /// What a write transaction starts from: the newest sealed snapshot, and what the transaction
@@ -197,6 +199,16 @@ impl Core {
         self.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
     }
 
+    /// How long this client waits for the writer lock: five centuries at most.
+    pub(crate) fn lock_timeout(&self) -> Duration {
+        Duration::from_nanos(self.lock_timeout_ns.load(Ordering::Relaxed))
+    }
+
+    pub(crate) fn set_lock_timeout(&self, timeout: Duration) {
+        let nanos = u64::try_from(timeout.as_nanos()).unwrap_or(u64::MAX);
+        self.lock_timeout_ns.store(nanos, Ordering::Relaxed);
+    }
+
     /// Where the next write transaction edits its pages, of a file of which `used` are in use.
     ///
     /// In the file if the commit will be lazy, and if the next flush writes no more for it: since
@@ -260,7 +272,7 @@ impl Core {
     /// The snapshot that the next write transaction starts from; remembered from the last one, if
     /// no other client has written since. The caller holds the writer lock.
     pub(crate) fn base(&self) -> Result<Box<Base>> {
-        let last = locked(&self.last_sealed).take();
+        let last = self.last_sealed.take();
         let sealed = self.store.board.sealed();
         if let Some(base) = last.filter(|base| base.mark == sealed) {
             return Ok(base);
@@ -281,7 +293,7 @@ impl Core {
 
     /// Remembers where the next write transaction may start. The caller holds the writer lock.
     pub(crate) fn remember(&self, base: Box<Base>) {
-        *locked(&self.last_sealed) = Some(base);
+        self.last_sealed.leave(base);
     }
 
     /// The newest sealed snapshot.

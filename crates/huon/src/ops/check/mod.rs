@@ -127,7 +127,7 @@ impl Env {
             Some(slot) => {
                 // No page is reused while the check holds the writer lock.
                 let core = self.core()?;
-                core.take_writer(self.lock_timeout())?;
+                core.take_writer(core.lock_timeout())?;
                 let _role = Release(&core.store.writer);
                 let [a, b, c] = crate::txn::recovery::known_metas(&*core.store.storage)?;
                 let meta = match slot {
