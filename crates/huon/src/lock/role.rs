@@ -26,7 +26,9 @@ use super::board::Board;
 use super::clients::{ClientId, Clients, process_text};
 use super::layout::*;
 use crate::error::{Error, Result};
-use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, fence, pause, spin};
+use crate::os::word::{
+    Condvar, Mutex, MutexGuard, Ordering, Word, fence, load_behind_exchange, pause, spin,
+};
 use crate::os::{ANY_MARK, Wake, clock, even_if_poisoned, fork};
 use crate::planted::{self, Bug};
 
@@ -284,9 +286,10 @@ impl Role {
         let acquired = self.take_word(deadline);
         match acquired {
             Ok(Some(_)) => {
-                self.user.store(clock::thread_id(), Ordering::Relaxed);
+                let thread = clock::thread_id();
+                self.user.store(thread, Ordering::Relaxed);
                 self.word(ROLE_SINCE).store(clock::now_ms(), Ordering::Relaxed);
-                self.word(ROLE_THREAD).store(u64::from(clock::thread_id()), Ordering::Relaxed);
+                self.word(ROLE_THREAD).store(u64::from(thread), Ordering::Relaxed);
             }
             Ok(None) | Err(_) => {
                 // A thread that this attempt turned away may wait for a flush now, and no client
@@ -435,12 +438,12 @@ impl Role {
 
     fn leave_word(&self) {
         let word = self.word(ROLE_HOLDER);
-        let left = word.compare_exchange(self.me.word(), 0, Ordering::AcqRel, Ordering::Relaxed);
+        let left = word.compare_exchange(self.me.word(), 0, Ordering::SeqCst, Ordering::Relaxed);
         if left.is_err() {
             return;
         }
-        fence(Ordering::SeqCst);
-        if self.word(ROLE_WAITERS).load(Ordering::Relaxed) != 0 {
+        // Pairs with the fence of `take_word`.
+        if load_behind_exchange(self.word(ROLE_WAITERS)) != 0 {
             self.word(ROLE_WAITERS).store(0, Ordering::Relaxed);
             self.word(ROLE_EVENTS).fetch_add(1, Ordering::AcqRel);
             // The note may be our own, or of a client that gave up: then none comes.

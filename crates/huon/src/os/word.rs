@@ -21,6 +21,18 @@ pub(crate) use shuttle::sync::{Condvar, Mutex, MutexGuard};
 #[cfg(any(loom, shuttle))]
 pub(crate) use modelled::Word;
 
+/// Looks at a word behind an exchange of this thread's that was sequentially consistent, as if a
+/// fence lay between them: both are in the one order of all such operations, and a thread that has
+/// stored to the word before a fence of its own either finds what was exchanged, or is seen here.
+/// Spares a fence where an exchange is one by itself.
+#[inline]
+pub(crate) fn load_behind_exchange(word: &Word) -> u64 {
+    // Loom takes such loads for weaker ones.
+    #[cfg(loom)]
+    fence(Ordering::SeqCst);
+    word.load(Ordering::SeqCst)
+}
+
 /// Lets others run for a while.
 pub(crate) fn pause(time: std::time::Duration) {
     #[cfg(not(any(loom, shuttle)))]
