@@ -25,8 +25,10 @@ use crate::error::Result;
 pub(crate) struct MapPages {
     /// Keeps `base` mapped.
     map: Arc<Map>,
-    tags: Arc<Anon>,
+    /// Keeps `tags` mapped.
+    tags_owner: Arc<Anon>,
     base: NonNull<u8>,
+    tags: NonNull<AtomicU16>,
     page_bytes: usize,
     count: u32,
     /// How many of them lie in the file, as far as is known; at most `count`.
@@ -48,7 +50,8 @@ impl MapPages {
         let tags = Anon::reserve(u64::from(count) * size_of::<AtomicU16>() as u64)?;
         Ok(MapPages {
             map: map.clone(),
-            tags: Arc::new(tags),
+            tags: tags.base().cast(),
+            tags_owner: Arc::new(tags),
             base: map.first(),
             page_bytes,
             count,
@@ -61,7 +64,7 @@ impl MapPages {
     /// Takes over the tags of pages in the same map (C5): verified pages stay so.
     pub(crate) fn take_over(&mut self, other: &MapPages) {
         if Arc::ptr_eq(&self.map, &other.map) && self.count == other.count {
-            self.tags = other.tags.clone();
+            (self.tags, self.tags_owner) = (other.tags, other.tags_owner.clone());
         }
     }
 
@@ -133,7 +136,7 @@ impl MapPages {
         };
         // SAFETY: the reservation holds as many tags, zeroed (a valid AtomicU16), aligned to a
         // system page, and lives as long as `self`; it is accessed as atomics only.
-        let tag = unsafe { &*self.tags.base().as_ptr().cast::<AtomicU16>().add(number) };
+        let tag = unsafe { self.tags.add(number).as_ref() };
         Some((page, tag))
     }
 

@@ -82,7 +82,8 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
         self.nearest(txn.any(), Nearest::AtOrBelow(K::encode(&key, &mut scratch)?))
     }
 
-    #[inline]
+    /// Each of the four has code of its own for where most of them go.
+    #[inline(always)]
     fn nearest<'t>(self, txn: AnyTxn<'t>, wanted: Nearest<'_>) -> Result<Option<Record<'t, K, V>>> {
         let value = match txn.fast_nearest(self.id, wanted) {
             Some(None) => return Ok(None),
@@ -113,7 +114,7 @@ impl<K: KeyCodec, V: Codec> Table<K, V> {
 
 impl<'t> AnyTxn<'t> {
     /// As [`TreeView::fast_nearest`].
-    #[inline]
+    #[inline(always)]
     fn fast_nearest(self, id: TableId, wanted: Nearest<'_>) -> Option<Option<Cell<'t>>> {
         // As most gets: a table at hand, and keys that are bytes.
         if let AnyTxn::Read(txn) = self
@@ -122,6 +123,12 @@ impl<'t> AnyTxn<'t> {
         {
             return TreeView::new(&txn.snapshot, tree, BytesOrder).fast_nearest(wanted);
         }
+        self.nearest_in_any(id, wanted)
+    }
+
+    /// The same for keys of any order, and in transactions of either kind.
+    #[inline(never)]
+    fn nearest_in_any(self, id: TableId, wanted: Nearest<'_>) -> Option<Option<Cell<'t>>> {
         let tree = self.tree(id).ok()?;
         let order = self.order(id, &tree).ok()?;
         TreeView::new(self.source(), &tree, order).fast_nearest(wanted)

@@ -41,10 +41,11 @@ impl<'s, S: PageSource + ?Sized, O: KeyOrder> TreeView<'s, '_, S, O> {
 
     /// The first record below a page, or the last.
     #[inline(always)]
-    fn end_of(&self, (mut ptr, level): Below, first: bool) -> Option<Cell<'s>> {
-        for level in (1..=level).rev() {
+    fn end_of(&self, (mut ptr, mut level): Below, first: bool) -> Option<Cell<'s>> {
+        while level > 0 {
             let branch = self.source.fast_branch(ptr, level)?;
             ptr = branch.child(if first { 0 } else { branch.count() - 1 });
+            level -= 1;
         }
         let mut leaf = self.source.fast_leaf(ptr)?;
         let cell = if first { leaf.take_first() } else { leaf.take_last() };
