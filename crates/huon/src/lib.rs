@@ -120,12 +120,12 @@ pub use ops::records::{Contents, RecordVisitor};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
-/// For the C interfaces and LSM tables: locks of one thread, what outlives a fork, and descriptors
-/// that programs see.
+/// For the C interfaces and LSM tables: locks and values of one thread, what outlives a fork, and
+/// descriptors that programs see.
 #[doc(hidden)]
 pub use os::{
-    BiasedGuard, BiasedLock, ForkGuard, ForkLock, HeldOff, ThisThread, fork_generation, hold_off,
-    is_generation, is_inherited, open_kept,
+    BiasedGuard, BiasedLock, ByThread, ForkGuard, ForkLock, HeldOff, OfThread, ThisThread,
+    fork_generation, hold_off, is_generation, is_inherited, open_kept,
 };
 pub use store::Verify;
 pub use store::slow::{SlowReader, SlowReaderAnswer};

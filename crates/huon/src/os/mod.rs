@@ -16,6 +16,7 @@ use crate::error::{Error, Result};
 mod addresses;
 mod anon;
 mod biased_lock;
+mod by_thread;
 #[cfg(not(any(loom, shuttle)))]
 mod client_files;
 mod counts;
@@ -41,6 +42,7 @@ mod zeroed_words;
 
 pub(crate) use addresses::has_plenty;
 pub use biased_lock::{BiasedGuard, BiasedLock, ThisThread};
+pub use by_thread::{ByThread, OfThread};
 #[cfg(any(test, feature = "simulation"))]
 pub(crate) use counts::Counters;
 pub(crate) use counts::IoCounts;

@@ -14,6 +14,7 @@ pub(crate) mod memory;
 pub(crate) mod process;
 pub(crate) mod quiet;
 pub(crate) mod size_limit;
+pub(crate) mod thread;
 pub(crate) mod wait;
 
 #[allow(dead_code, reason = "each system takes what it lacks")]
