@@ -14,7 +14,7 @@ use crate::in_txn;
 use crate::inside::{Access, Stamp, View, Writer};
 use crate::place::{Item, Place, Stand};
 use crate::row::{Ground, Lead, Row};
-use crate::steps::{self, FORWARD, Given, Op, Stride};
+use crate::steps::{self, FORWARD, Given, Op, Step, Stride};
 use crate::table::{Dbi, Table};
 use crate::threads::{lock, lock_now, me};
 use crate::txn::Txn;
@@ -80,9 +80,6 @@ impl Seen {
             && self.stamp.dbis == txn.env.dbis_version.load(Ordering::Acquire)
     }
 }
-
-/// What a step shows: a key, and a value unless the caller's own stays as it is.
-pub type Step = (Shown, Option<Shown>);
 
 /// What a cursor belongs to, and where it stands in it.
 #[derive(Clone)]
@@ -364,10 +361,7 @@ impl Cursor {
             Err(fault) => return Some(Err(fault)),
         };
         if is_made {
-            let mut shown = None;
-            let found =
-                row.step(self.handle(), op as u32, |key, value| shown = Some((key, Some(value))))?;
-            return if found { shown.map(Ok) } else { Some(Err(Fault::NotFound)) };
+            return row.step(self.handle(), op);
         }
         let (forward, stride) = op.direction()?;
         let found = straight_on(&mut access, place, forward, stride).transpose();

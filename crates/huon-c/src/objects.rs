@@ -3,14 +3,14 @@
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
-use crate::cursor::{Bound, Cursor, Step};
+use crate::cursor::{Bound, Cursor};
 use crate::data::Shown;
 use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
 use crate::handles::{Handles, Recent, Spare};
-use crate::row::Row;
-use crate::steps::Op;
+use crate::row;
+use crate::steps::{Op, Step};
 use crate::txn::{Begin, Txn};
 
 static TXNS: Handles<Txn> = Handles::new(2);
@@ -19,8 +19,6 @@ static CURSORS: Handles<Cursor> = Handles::new(3);
 thread_local! {
     static RECENT_TXN: Recent<Txn> = const { Recent::new() };
     static CURSOR: AtHand = const { AtHand::new() };
-    /// By itself, as nothing is to be done at its end: so it costs least to find.
-    static ROW: Row = const { Row::new() };
 }
 
 /// What a thread has at hand of cursors.
@@ -72,12 +70,12 @@ pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) 
         .unwrap_or_else(|| Err(missing(handle)))
 }
 
-/// Shows the record that the operation of a number leads to, if that is in the row that the thread
-/// steps along with a cursor; `Some(false)`: there is none. `None`, and nothing has happened: it is
-/// more than that.
+/// Shows the record that the operation of a number leads to, or the one that the cursor stands on,
+/// if that is in the row that the thread steps along with a cursor. `false`, and nothing has
+/// happened: it is more than that. Does not panic.
 #[inline(always)]
-pub fn step_in_row(handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> Option<bool> {
-    ROW.with(|row| row.step(handle, op, show))
+pub fn step_in_row(handle: usize, op: u32, show: impl FnOnce(Shown, Shown)) -> bool {
+    row::show(handle, op, show)
 }
 
 /// What a cursor comes to by another step, where the thread has used it last, and it goes on as it
@@ -86,8 +84,12 @@ pub fn step(handle: usize, op: Op) -> Option<Res<Step>> {
     if op != Op::GetCurrent {
         op.direction()?;
     }
-    let step = |cursor: &Arc<Cursor>, me| ROW.with(|row| cursor.step(me, op, row));
-    CURSOR.try_with(|own| own.recent.with_same(handle, step)).ok()?
+    row::with(|row| {
+        row.step(handle, op).or_else(|| {
+            let step = |cursor: &Arc<Cursor>, me| cursor.step(me, op, row);
+            CURSOR.try_with(|own| own.recent.with_same(handle, step)).ok()?
+        })
+    })
 }
 
 /// Begins a transaction, in the one of another handle unless that is 0; its handle.

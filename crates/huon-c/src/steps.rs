@@ -131,6 +131,9 @@ impl Op {
     }
 }
 
+/// What a step shows: a key, and a value unless the caller's own stays as it is.
+pub type Step = (Shown, Option<Shown>);
+
 /// What a look at a cursor gives to the caller; `None` leaves the caller's own as it is.
 pub struct Given {
     /// The record's key.

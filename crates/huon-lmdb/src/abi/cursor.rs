@@ -12,9 +12,7 @@ use huon_c::flags::put::{MULTIPLE, NODUPDATA};
 use huon_c::objects::{self, with_cursor, with_txn};
 use huon_c::pointers::{answer, told, value_of};
 use huon_c::steps::Op;
-use huon_c::{Fault, Res, guarded};
-
-use crate::codes;
+use huon_c::{Fault, Res};
 
 /// # Safety
 /// `cursor` is null, or good for writing.
@@ -64,28 +62,31 @@ pub unsafe extern "C" fn mdb_cursor_get(
     data: *mut MDB_val,
     op: c_uint,
 ) -> c_int {
-    guarded(codes::PANIC, || {
-        let tell = move |shown, value| {
-            // SAFETY: the caller's promise.
-            unsafe { show(key, shown) };
-            // SAFETY: the caller's promise.
-            unsafe { show(data, value) };
-        };
-        match objects::step_in_row(cursor as usize, op, tell) {
-            Some(true) => 0,
-            Some(false) => codes::number(Fault::NotFound),
-            // SAFETY: the caller's promise.
-            None => unsafe { get(cursor, key, data, op) },
-        }
-    })
+    let tell = |shown, value| {
+        // SAFETY: the caller's promise.
+        unsafe { show(key, shown) };
+        // SAFETY: the caller's promise.
+        unsafe { show(data, value) };
+    };
+    if objects::step_in_row(cursor as usize, op, tell) {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { get(cursor, key, data, op) }
 }
 
-/// The same for what is more than a step in a row. Out of line: those have the registers.
+/// The same for what is more than a step in a row. Out of line, and nothing unwinds out of it: so
+/// a step in a row needs no frame.
 ///
 /// # Safety
 /// As [`mdb_cursor_get`].
 #[inline(never)]
-unsafe fn get(cursor: *mut MDB_cursor, key: *mut MDB_val, data: *mut MDB_val, op: c_uint) -> c_int {
+unsafe extern "C" fn get(
+    cursor: *mut MDB_cursor,
+    key: *mut MDB_val,
+    data: *mut MDB_val,
+    op: c_uint,
+) -> c_int {
     code(|| {
         let op = Op::of(op).filter(|op| *op <= Op::PrevMultiple).ok_or(Fault::Invalid)?;
         if let Some(step) = objects::step(cursor as usize, op) {

@@ -1,8 +1,5 @@
 //! Where cursors stand, and go.
 
-use huon_c::data::Shown;
-use huon_c::objects::step_in_row;
-
 use crate::common::*;
 
 /// k1 to k5, each with its own name as value.
@@ -500,95 +497,4 @@ fn steps_of_a_writer_show_the_names_of_tables() {
         assert_eq!(go(c, NEXT), Err(NOTFOUND));
     }
     mdb_txn_abort(txn);
-}
-
-/// A cursor that is in the middle of what a thread looks up at once.
-fn in_a_row(env: &Env) -> (Txn, Cur) {
-    let dbi = env.dbi("t", 0);
-    let txn = env.begin();
-    (0..1000_u32).for_each(|n| assert_eq!(put(txn, dbi, &n.to_be_bytes(), b"v", 0), 0));
-    assert_eq!(mdb_txn_commit(txn), 0);
-    let reader = env.read();
-    let c = cursor(reader, dbi);
-    (0..50).for_each(|n| assert_eq!(next_number(c), Ok(n)));
-    (reader, c)
-}
-
-fn next_number(c: Cur) -> Result<u32, i32> {
-    go(c, NEXT).map(|(key, _)| u32::from_be_bytes(key.try_into().unwrap()))
-}
-
-#[test]
-fn a_cursor_goes_on_in_the_hands_of_other_threads() {
-    let env = Env::new();
-    let (_, c) = in_a_row(&env);
-    let (handle, mut next) = (c as usize, 50);
-    let mut step = |count: u32| {
-        let is_next = (next..next + count).all(|n| next_number(handle as Cur) == Ok(n));
-        next += count;
-        is_next
-    };
-    for count in [1, 7, 2, 30, 9, 70, 1] {
-        assert!(step(count));
-        assert!(std::thread::scope(|threads| threads.spawn(|| step(count)).join().unwrap()));
-    }
-    assert_eq!(go(c, GET_CURRENT).map(|(key, _)| key), Ok(289_u32.to_be_bytes().to_vec()));
-}
-
-#[test]
-fn a_closed_cursor_goes_no_further() {
-    let env = Env::new();
-    let (reader, c) = in_a_row(&env);
-    let handle = c as usize;
-    std::thread::scope(|threads| threads.spawn(|| mdb_cursor_close(handle as Cur)).join().unwrap());
-    assert_eq!(go(c, NEXT), Err(libc::EINVAL));
-    assert_eq!(go(std::ptr::null_mut(), NEXT), Err(libc::EINVAL));
-    let other = cursor(reader, 2);
-    mdb_cursor_close(other);
-    assert_eq!(go(c, NEXT), Err(libc::EINVAL));
-}
-
-/// A count of looks that cost no lock and no search.
-#[test]
-fn where_a_cursor_stands_is_shown_from_its_row() {
-    let env = Env::new();
-    let (_, c) = in_a_row(&env);
-    let mut shown_count = 0;
-    for n in 50..1000_u32 {
-        assert_eq!(next_number(c), Ok(n));
-        let is_own = |key: Shown, value: Shown| assert_eq!((key.bytes, value.bytes), (4, 1));
-        let found = step_in_row(c as usize, GET_CURRENT, is_own);
-        shown_count += u32::from(found == Some(true));
-        assert_eq!(go(c, GET_CURRENT).unwrap().0, n.to_be_bytes());
-    }
-    assert!(shown_count > 900, "{shown_count} of 950");
-}
-
-#[test]
-fn rows_of_all_threads_end_with_the_snapshot() {
-    let env = Env::new();
-    let (reader, own) = in_a_row(&env);
-    let (other, ended) = (cursor(reader, 2) as usize, std::sync::Barrier::new(2));
-    std::thread::scope(|threads| {
-        threads.spawn(|| {
-            (0..50).for_each(|n| assert_eq!(next_number(other as Cur), Ok(n)));
-            ended.wait();
-            ended.wait();
-            assert_eq!(go(other as Cur, NEXT), Err(BAD_TXN));
-            assert_eq!(go(other as Cur, GET_CURRENT), Err(BAD_TXN));
-        });
-        ended.wait();
-        mdb_txn_reset(reader);
-        assert_eq!(go(own, NEXT), Err(BAD_TXN));
-        ended.wait();
-    });
-}
-
-#[test]
-fn no_row_outlives_the_handle_of_its_table() {
-    let env = Env::new();
-    let (_, c) = in_a_row(&env);
-    mdb_dbi_close(env.env, 2);
-    assert!(go(c, NEXT).is_err());
-    assert!(go(c, GET_CURRENT).is_err());
 }

@@ -5,5 +5,6 @@ mod cursors;
 mod found;
 mod handles;
 mod records;
+mod rows;
 mod texts;
 mod transactions;

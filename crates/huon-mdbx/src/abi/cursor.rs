@@ -14,7 +14,7 @@ use libc::{c_int, c_uint, c_void};
 
 use super::data::{check_put, many};
 use super::{MDBX_cursor, MDBX_dbi, MDBX_txn, MDBX_val, bytes_of, code, show, txn_of, verdict};
-use crate::{codes, tables};
+use crate::tables;
 
 /// The table of a cursor that has none.
 const NO_TABLE: MDBX_dbi = MDBX_dbi::MAX;
@@ -168,28 +168,26 @@ pub unsafe extern "C" fn mdbx_cursor_get(
     data: *mut MDBX_val,
     op: c_uint,
 ) -> c_int {
-    guarded(codes::PANIC, || {
-        let tell = move |shown, value| {
-            // SAFETY: the caller's promise.
-            unsafe { show(key, shown) };
-            // SAFETY: the caller's promise.
-            unsafe { show(data, value) };
-        };
-        match objects::step_in_row(cursor as usize, op, tell) {
-            Some(true) => 0,
-            Some(false) => codes::number(Fault::NotFound),
-            // SAFETY: the caller's promise.
-            None => unsafe { get(cursor, key, data, op) },
-        }
-    })
+    let tell = |shown, value| {
+        // SAFETY: the caller's promise.
+        unsafe { show(key, shown) };
+        // SAFETY: the caller's promise.
+        unsafe { show(data, value) };
+    };
+    if objects::step_in_row(cursor as usize, op, tell) {
+        return 0;
+    }
+    // SAFETY: the caller's promise.
+    unsafe { get(cursor, key, data, op) }
 }
 
-/// The same for what is more than a step in a row. Out of line: those have the registers.
+/// The same for what is more than a step in a row. Out of line, and nothing unwinds out of it: so
+/// a step in a row needs no frame.
 ///
 /// # Safety
 /// As [`mdbx_cursor_get`].
 #[inline(never)]
-unsafe fn get(
+unsafe extern "C" fn get(
     cursor: *mut MDBX_cursor,
     key: *mut MDBX_val,
     data: *mut MDBX_val,

@@ -66,6 +66,17 @@ impl Ahead {
         }
     }
 
+    /// The same for so many steps.
+    #[inline(always)]
+    pub(crate) fn ask_many(&mut self, steps: usize) {
+        let mut left = *self;
+        let until = left.next.saturating_add(steps.saturating_mul(BYTES_A_STEP)).min(left.end);
+        while left.next < until {
+            left.ask_on();
+        }
+        *self = left;
+    }
+
     /// Asks for the lines whose turn is so many steps from here, if there are such, for a reader
     /// that keeps no count of its steps.
     #[inline(always)]

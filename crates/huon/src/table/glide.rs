@@ -52,8 +52,9 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
 
     /// As [`Cursor::glide`] over `most` records at most, or pairs, where that goes on as the cursor
     /// came; where in its leaf it began, and how many it passed. Stops at the end of the leaf, and
-    /// before a value that lies elsewhere. At the end of a leaf it goes on in the next one if it
-    /// `leaves` this one: then no value is the cursor's until it has passed one.
+    /// before a value that lies elsewhere, and where it has passed some the last one is the last of
+    /// its key then. At the end of a leaf it goes on in the next one if it `leaves` this one: then
+    /// no value is the cursor's until it has passed one.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -63,20 +64,18 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     /// (b'a'..=b'z').try_for_each(|n| table.put(&mut txn, &[n], b"").map(drop))?;
     /// txn.commit()?;
     /// let (txn, mut cursor) = (env.read()?, table.cursor());
-    /// let mut keys = Vec::new();
+    /// let mut keys: Vec<&[u8]> = Vec::new();
     /// cursor.glide_in_row(&txn, true, true, 3, |key, _, _| keys.push(key))?;
     /// assert!(keys.is_empty(), "it has not come that way yet");
     /// cursor.glide(&txn, true)?;
-    /// let mut places = Vec::new();
-    /// cursor.glide_in_row(&txn, true, true, 3, |key, _, passed| {
-    ///     keys.push(key);
-    ///     places.push(passed.place);
-    /// })?;
-    /// assert_eq!(keys, [b"b", b"c", b"d"]);
-    /// cursor.go_in_leaf(places[0]);
+    /// let row = cursor.glide_in_row(&txn, true, true, 3, |key, _, _| keys.push(key))?;
+    /// let (began, count) = row.expect("it came that way");
+    /// assert_eq!((&keys[..], count), (&[&b"b"[..], b"c", b"d"][..], 3));
+    /// cursor.go_in_leaf(began.keys_on(1, true));
     /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b""[..]))));
-    /// cursor.glide_in_row(&txn, true, true, 100, |key, _, _| keys.push(key))?;
-    /// assert_eq!(keys.last(), Some(&&b"z"[..]));
+    /// let mut rest = Vec::new();
+    /// cursor.glide_in_row(&txn, true, true, 100, |key, _, _| rest.push(key))?;
+    /// assert_eq!(rest.last(), Some(&&b"z"[..]));
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
@@ -97,7 +96,7 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     /// cursor.glide_in_row(&txn, true, true, 9, |_, _, passed| rest.push(passed))?;
     /// let same: Vec<bool> = rest.iter().map(|passed| passed.is_same_key).collect();
     /// assert_eq!(same, [true, false, false, true]);
-    /// cursor.go_in_leaf(rest[1].place);
+    /// cursor.go_in_leaf(rest[1].place.expect("it is of a multimap"));
     /// assert_eq!(cursor.glide_value(&txn, true)?, Some(None), "`b` has no more");
     /// assert_eq!(cursor.glide(&txn, true)?, Some((&b"c"[..], Some(&b"1"[..]))));
     /// cursor.glide(&txn, false)?;

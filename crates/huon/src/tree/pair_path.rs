@@ -125,7 +125,8 @@ impl PairPath {
     }
 
     /// The same over `most` pairs at most whose values lie with their keys in the leaf at hand.
-    /// Stops before what lies elsewhere, or cannot be read. How many it passed.
+    /// Stops before what lies elsewhere, or cannot be read. How many it passed; where that is some,
+    /// and not `most`, they end with the last value of a key.
     #[inline(always)]
     pub(crate) fn pass_in_leaf<'s, S: PageSource + ?Sized>(
         &mut self,
@@ -161,7 +162,7 @@ impl PairPath {
                 let place = InLeaf::new(key_index, next);
                 let (count, is_same_key) =
                     (most - left + step, std::mem::replace(&mut is_same, true));
-                each(key, values.value(at), Passed { count, place, is_same_key });
+                each(key, values.value(at), Passed { count, place: Some(place), is_same_key });
             }
             *index = if forward { at + count } else { at - count };
             left -= count;

@@ -55,6 +55,12 @@ impl InLeaf {
         InLeaf(key as u32 * Self::BASE + value as u32)
     }
 
+    /// So many keys further on, or back.
+    pub fn keys_on(self, count: usize, forward: bool) -> InLeaf {
+        let keys = count as u32 * Self::BASE;
+        InLeaf(if forward { self.0 + keys } else { self.0.saturating_sub(keys) })
+    }
+
     pub(crate) fn key(self) -> usize {
         (self.0 / Self::BASE) as usize
     }
@@ -70,8 +76,8 @@ impl InLeaf {
 pub struct Passed {
     /// How many it has passed before.
     pub count: usize,
-    /// Where the walk is then.
-    pub place: InLeaf,
+    /// Where the walk is then. `None`: as many keys on as it has passed records.
+    pub place: Option<InLeaf>,
     /// In a multimap: it is a value of the key of the one before.
     pub is_same_key: bool,
 }
@@ -362,7 +368,7 @@ impl Path {
         source: &'s S,
         forward: bool,
         most: usize,
-        mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
+        each: impl FnMut(&'s [u8], &'s [u8], Passed),
     ) -> usize {
         let Some(frame) = self.frames.all_mut().last_mut() else { return 0 };
         let Some(page) = source.bytes_again(frame.ptr) else { return 0 };
@@ -372,19 +378,11 @@ impl Path {
         } else {
             (frame.index.saturating_sub(most), frame.index)
         };
-        let Some(mut left) = leaf.slice(from, until) else { return 0 };
-        let (mut index, mut count) = (frame.index, 0);
-        while let Some(Ok(cell)) = if forward { left.take_first() } else { left.take_last() } {
-            if cell.kind != PayloadKind::Inline {
-                break;
-            }
-            index = if forward { index + 1 } else { index - 1 };
-            let place = InLeaf::new(index, 0);
-            each(cell.key, cell.payload, Passed { count, place, is_same_key: false });
-            count += 1;
-        }
-        (0..count).for_each(|_| self.ahead.ask_on());
-        frame.index = index;
+        let Some(left) = leaf.slice(from, until) else { return 0 };
+        let count =
+            if forward { each_whole::<true>(left, each) } else { each_whole::<false>(left, each) };
+        self.ahead.ask_many(count);
+        frame.index = if forward { frame.index + count } else { frame.index - count };
         count
     }
 
@@ -501,6 +499,23 @@ impl Path {
             self.window.move_to(disk, branch, index, self.forward);
         }
     }
+}
+
+/// The loop of [`Path::pass_in_leaf`]. Out of line: so it has the registers.
+#[inline(never)]
+fn each_whole<'s, const FORWARD: bool>(
+    mut left: SlottedLeaf<'s>,
+    mut each: impl FnMut(&'s [u8], &'s [u8], Passed),
+) -> usize {
+    let mut count = 0;
+    while let Some(Ok(cell)) = if FORWARD { left.take_first() } else { left.take_last() } {
+        if cell.kind != PayloadKind::Inline {
+            break;
+        }
+        each(cell.key, cell.payload, Passed { count, place: None, is_same_key: false });
+        count += 1;
+    }
+    count
 }
 
 /// The leaf beside child `index` of a branch, as far as the branch knows: it will be there when it
