@@ -1,16 +1,18 @@
 //! Cursors: gaps between two records, or two pairs, that outlive what happens to the pages.
 
+use std::cmp::Ordering;
 use std::marker::PhantomData;
+use std::ops::Bound;
 
 use crate::error::{Error, Result};
-use crate::page::{AnyOrder, BytesOrder, PayloadKind};
+use crate::page::{AnyOrder, BytesOrder, KeyOrder, PayloadKind};
 use crate::store::source::PageSource;
 use crate::table::codec::{Codec, KeyCodec, Scratch};
 use crate::table::def::Table;
 use crate::table::iter::Record;
 use crate::table::multi::Multi;
 use crate::table::standing::{Gap, Standing};
-use crate::table::txn::{AnyTxn, Txn};
+use crate::table::txn::{AnyTxn, Txn, encoded};
 use crate::tree::pair_path::PairPath;
 use crate::tree::values::Orders;
 use crate::tree::view::TreeView;
@@ -198,6 +200,82 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     /// The record before the gap; the gap moves before it.
     pub fn prev<'t>(&mut self, txn: &'t impl Txn) -> Result<Option<Record<'t, K, V>>> {
         self.step(txn.any(), false)
+    }
+
+    /// As [`Cursor::next`] up to a bound: a record beyond it is not returned, and the cursor stays
+    /// before that.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// # let mut txn = env.write()?;
+    /// use std::ops::Bound;
+    /// let t = txn.create_table(&huon::TableDef::<huon::U64, huon::Unit>::new("t"))?;
+    /// (0..6).try_for_each(|n| t.put(&mut txn, n, ()).map(drop))?;
+    /// let mut cursor = t.cursor();
+    /// cursor.seek(2)?;
+    /// assert_eq!(cursor.next_until(&txn, Bound::Included(3))?, Some((2, ())));
+    /// assert_eq!(cursor.next_until(&txn, Bound::Excluded(3))?, None);
+    /// assert_eq!(cursor.next_until(&txn, Bound::Included(3))?, Some((3, ())));
+    /// assert_eq!(cursor.prev_until(&txn, Bound::Excluded(3))?, None);
+    /// assert_eq!(cursor.prev_until(&txn, Bound::Unbounded)?, Some((3, ())));
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Errors
+    /// Also [`Error::OrderUnknown`] if a comparator orders the table that its handle lacks.
+    pub fn next_until<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        to: Bound<K::In<'_>>,
+    ) -> Result<Option<Record<'t, K, V>>> {
+        self.step_until(txn.any(), true, to)
+    }
+
+    /// As [`Cursor::prev`] down to a bound; see [`Cursor::next_until`].
+    pub fn prev_until<'t>(
+        &mut self,
+        txn: &'t impl Txn,
+        from: Bound<K::In<'_>>,
+    ) -> Result<Option<Record<'t, K, V>>> {
+        self.step_until(txn.any(), false, from)
+    }
+
+    #[inline(always)]
+    fn step_until<'t>(
+        &mut self,
+        txn: AnyTxn<'t>,
+        forward: bool,
+        end: Bound<K::In<'_>>,
+    ) -> Result<Option<Record<'t, K, V>>> {
+        let found = self.step(txn, forward)?;
+        if found.is_none() || self.is_within(txn, forward, end)? {
+            return Ok(found);
+        }
+        self.standing.turn(match (S::MANY, forward) {
+            (false, true) => Gap::BeforeKey,
+            (false, false) => Gap::AfterKey,
+            (true, true) => Gap::BeforePair,
+            (true, false) => Gap::AfterPair,
+        });
+        Ok(None)
+    }
+
+    /// Whether the record that was just returned does not lie beyond a bound.
+    #[inline(always)]
+    fn is_within(&self, txn: AnyTxn<'_>, forward: bool, end: Bound<K::In<'_>>) -> Result<bool> {
+        let mut scratch = Scratch::default();
+        let (end, is_included) = match encoded::<K>(end.as_ref(), &mut scratch)? {
+            Bound::Unbounded => return Ok(true),
+            Bound::Included(end) => (end, true),
+            Bound::Excluded(end) => (end, false),
+        };
+        if self.standing.gap == Gap::Lost {
+            return Err(Error::OutOfMemory);
+        }
+        let order = txn.order(self.standing.id, self.standing.tree())?;
+        let found = order.compare(self.standing.pair().0, end);
+        let before = if forward { Ordering::Less } else { Ordering::Greater };
+        Ok(found == before || is_included && found.is_eq())
     }
 
     /// Inlined, so that each direction has code of its own.

@@ -397,7 +397,7 @@ pub(super) fn in_range<'k, K: Codec, B: RangeBounds<K::In<'k>>, R>(
 }
 
 /// The bound of a range as bytes.
-fn encoded<'e, K: Codec>(
+pub(super) fn encoded<'e, K: Codec>(
     bound: Bound<&'e K::In<'_>>,
     scratch: &'e mut Scratch,
 ) -> Result<Bound<&'e [u8]>> {
