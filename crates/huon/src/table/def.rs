@@ -250,6 +250,30 @@ impl<K, V> Table<K, V> {
     }
 }
 
+impl RawTable {
+    /// The handle as numbers, for callers in other languages; bits 1 to 31 of the second are zero.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// let def = huon::TableDef::<huon::Bytes, huon::Bytes>::new("t");
+    /// let mut txn = env.write()?;
+    /// let words = txn.create_table(&def)?.words();
+    /// huon::RawTable::of_words(words).put(&mut txn, b"ann", b"1")?;
+    /// assert!(huon::RawTable::of_words([0, 0]).get(&txn, b"ann").is_err());
+    /// # Ok::<(), huon::Error>(())
+    /// ```
+    #[doc(hidden)]
+    pub fn words(self) -> [u64; 2] {
+        self.id.words()
+    }
+
+    /// The handle of which these are the words: of a table, not of a multimap.
+    #[doc(hidden)]
+    pub fn of_words(words: [u64; 2]) -> RawTable {
+        Table::of(TableId::of_words(words))
+    }
+}
+
 impl<K, V> Clone for Table<K, V> {
     fn clone(&self) -> Self {
         *self

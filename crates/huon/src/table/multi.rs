@@ -228,6 +228,20 @@ impl<K, V> Multi<K, V> {
     }
 }
 
+impl RawMulti {
+    /// As [`RawTable::words`](crate::RawTable::words).
+    #[doc(hidden)]
+    pub fn words(self) -> [u64; 2] {
+        self.id.words()
+    }
+
+    /// The handle of which these are the words: of a multimap, not of a table.
+    #[doc(hidden)]
+    pub fn of_words(words: [u64; 2]) -> RawMulti {
+        Multi::of(TableId::of_words(words))
+    }
+}
+
 impl<K: KeyCodec, V: KeyCodec> Multi<K, V> {
     /// The first value of `key`.
     ///

@@ -84,6 +84,19 @@ impl TableId {
     pub(crate) fn is_unfounded(self) -> bool {
         self.unfounded
     }
+
+    /// All of it, for callers in other languages; bits 1 to 31 of the second word are zero.
+    pub(crate) fn words(self) -> [u64; 2] {
+        let TableId { tag, no: TableNo { place, version }, unfounded } = self;
+        [u64::from(tag) << 32 | u64::from(place), u64::from(version) << 32 | u64::from(unfounded)]
+    }
+
+    /// The handle of which these are the words. Of any others it is one that finds nothing, or the
+    /// handle of another table.
+    pub(crate) fn of_words([first, second]: [u64; 2]) -> TableId {
+        let no = TableNo { place: first as u32, version: (second >> 32) as u32 };
+        TableId { tag: (first >> 32) as u32, no, unfounded: second & 1 != 0 }
+    }
 }
 
 /// The number of a table within its environment: a place, and the version that it has (N1).
