@@ -2,5 +2,9 @@
 
 use huon_testkit::c_library::programs::Library;
 
-pub(crate) const LIBRARY: Library =
-    Library { name: "lmdb", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "lmdb.h" };
+pub(crate) const LIBRARY: Library = Library {
+    name: "lmdb",
+    built: "lmdb",
+    crate_dir: env!("CARGO_MANIFEST_DIR"),
+    header: "lmdb.h",
+};

@@ -43,6 +43,7 @@ const INTERFACES: [Interface; 2] = [
     Interface {
         library: Library {
             name: "huon_mdbx",
+            built: "huon_mdbx",
             crate_dir: concat!(env!("CARGO_MANIFEST_DIR"), "/../huon-mdbx"),
             header: "mdbx.h",
         },

@@ -2,8 +2,12 @@
 
 use huon_testkit::c_library::programs::Library;
 
-const LIBRARY: Library =
-    Library { name: "huon_mdbx", crate_dir: env!("CARGO_MANIFEST_DIR"), header: "mdbx.h" };
+const LIBRARY: Library = Library {
+    name: "huon_mdbx",
+    built: "huon_mdbx",
+    crate_dir: env!("CARGO_MANIFEST_DIR"),
+    header: "mdbx.h",
+};
 
 /// What is in `tests/c`, without `layout.c` and `guests.c`, which have tests of their own.
 const PROGRAMS: [&str; 15] = [

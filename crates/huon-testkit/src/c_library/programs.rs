@@ -17,6 +17,8 @@ use crate::support::figures;
 pub struct Library {
     /// As the linker knows it.
     pub name: &'static str,
+    /// As cargo builds it, between `lib` and the ending.
+    pub built: &'static str,
     /// The crate that builds it, with `include` and `tests/c`.
     pub crate_dir: &'static str,
     /// The file in `include`.
@@ -75,13 +77,89 @@ impl Library {
         }
     }
 
+    /// These programs pass under the address sanitizer and that of undefined behaviour, in what is
+    /// compiled here: the programs, and what they do with what the library gives them.
+    pub fn programs_pass_sanitized(&self, programs: &[&str], test: &str) {
+        if !are_installed(&["cc"], test) {
+            return;
+        }
+        let built = self.built();
+        let flags = ["-std=gnu99", "-fsanitize=address,undefined", "-fno-sanitize-recover=all"];
+        let source = format!("{}.c", programs[0]);
+        if built.compile("cc", &flags, &source, &built.link()).is_err() {
+            figures::skip(test, "the compiler has no sanitizers");
+            return;
+        }
+        for name in programs {
+            let program = built.program("cc", &flags, &format!("{name}.c"), &built.link());
+            let mut command = built.command(&program);
+            // The library has handles that live as long as the process.
+            let run = command.env("ASAN_OPTIONS", "detect_leaks=0").output();
+            check(name, &run.expect("a program"));
+        }
+    }
+
+    /// A program in C++ passes, plainly and under the sanitizers where the compiler has them.
+    /// `include` is where its own header lies; both paths are the crate's.
+    pub fn cpp_passes(&self, source: &str, include: &str, test: &str) {
+        if !are_installed(&["c++"], test) {
+            return;
+        }
+        let built = self.built();
+        let root = Path::new(self.crate_dir);
+        let include = format!("-I{}", root.join(include).display());
+        // Under `tests/c`, as those in C.
+        let source = format!("../../{source}");
+        for level in ["-std=c++17", "-std=c++20"] {
+            for watch in [&[][..], &["-fsanitize=address,undefined"]] {
+                let flags = [&[level, "-Wpedantic", &include], watch].concat();
+                match built.compile("c++", &flags, &source, &built.link()) {
+                    Ok(program) => {
+                        let mut command = built.command(&program);
+                        let run = command.env("ASAN_OPTIONS", "detect_leaks=0");
+                        let run = run.current_dir(built.path()).output();
+                        check(&source, &run.expect("a program"));
+                    }
+                    Err(said) if watch.is_empty() => panic!("{source}:\n{said}"),
+                    Err(_) => figures::skip(test, "the compiler has no sanitizers"),
+                }
+            }
+        }
+    }
+
+    /// The header compiles without a word alone, in every way that programs may ask for.
+    pub fn header_is_clean(&self, test: &str) {
+        let built = self.built();
+        let alone = built.path().join("alone.c");
+        std::fs::write(
+            &alone,
+            format!("#include <{}>\nint main(void) {{ return 0; }}\n", self.header),
+        )
+        .expect("a file");
+        let ways = [
+            ("gcc", "-std=c99", "-xc"),
+            ("gcc", "-std=c17", "-xc"),
+            ("clang", "-std=c99", "-xc"),
+            ("g++", "-std=c++11", "-xc++"),
+            ("g++", "-std=c++20", "-xc++"),
+            ("clang++", "-std=c++17", "-xc++"),
+        ];
+        for (compiler, level, language) in ways.iter().filter(|(c, ..)| are_installed(&[c], test)) {
+            let mut command = Command::new(compiler);
+            command.args([*level, "-Wall", "-Wextra", "-Wpedantic", "-Werror", "-fsyntax-only"]);
+            command.arg("-I").arg(Path::new(self.crate_dir).join("include"));
+            let output = command.arg(language).arg(&alone).output().expect("the compiler runs");
+            assert!(output.status.success(), "{compiler} {level}:\n{}", text(&output));
+        }
+    }
+
     /// This program passes with the static library.
     pub fn archive_is_whole(&self, program: &str, test: &str) {
         if !are_installed(&["cc"], test) {
             return;
         }
         let built = self.built();
-        let archive = file(&format!("lib{}.a", self.name));
+        let archive = file(&format!("lib{}.a", self.built));
         let archive = archive.to_str().expect("a path of text");
         let source = format!("{program}.c");
         let binary = built.program("cc", &["-std=gnu99"], &source, &[archive, "-ldl", "-lm"]);
@@ -108,7 +186,7 @@ impl Library {
         if !are_installed(&["nm", "readelf"], test) {
             return;
         }
-        let shared = file(&format!("lib{}.so", self.name));
+        let shared = file(&format!("lib{}.so", self.built));
         let output = Command::new("nm").args(["-D", "--defined-only"]).arg(&shared).output();
         let listed = text(&output.expect("nm"));
         let names = listed.lines().filter_map(|line| line.split(' ').next_back());
@@ -135,7 +213,10 @@ impl Library {
         let words = lines.flat_map(|line| line.split(|c: char| !c.is_alphanumeric() && c != '_'));
         // All names begin with that of the header.
         let prefix = self.header.replace(".h", "_").replace("lmdb_", "mdb_");
-        let is_declared = |word: &&str| word.starts_with(&prefix) && !word.ends_with("_t");
+        let types = types(&code);
+        let is_declared = |word: &&str| {
+            word.starts_with(&prefix) && !word.ends_with("_t") && !types.contains(*word)
+        };
         let declared: BTreeSet<String> = words.filter(is_declared).map(str::to_owned).collect();
         assert!(declared.len() > 50, "the header was not understood");
         declared
@@ -146,7 +227,7 @@ impl Library {
         let dir = tempfile::tempdir().expect("a directory");
         let shared = format!("lib{}.so", self.name);
         for name in [shared.clone(), format!("{shared}.0")] {
-            symlink(file(&shared), dir.path().join(name)).expect("a link");
+            symlink(file(&format!("lib{}.so", self.built)), dir.path().join(name)).expect("a link");
         }
         Built { of: self, dir }
     }
@@ -166,7 +247,20 @@ impl Built<'_> {
         source: &str,
         link: &[impl AsRef<str>],
     ) -> PathBuf {
-        let program = self.dir.path().join(format!("{source}-{compiler}"));
+        self.compile(compiler, flags, source, link)
+            .unwrap_or_else(|said| panic!("{source}:\n{said}"))
+    }
+
+    /// The same; what the compiler says if it fails.
+    fn compile(
+        &self,
+        compiler: &str,
+        flags: &[&str],
+        source: &str,
+        link: &[impl AsRef<str>],
+    ) -> Result<PathBuf, String> {
+        let name = Path::new(source).file_name().expect("a name").to_string_lossy();
+        let program = self.dir.path().join(format!("{name}-{compiler}"));
         let root = Path::new(self.of.crate_dir);
         let mut command = Command::new(compiler);
         command.args(["-g", "-O1", "-Wall", "-Wextra", "-Werror"]).args(flags);
@@ -174,8 +268,7 @@ impl Built<'_> {
         command.arg("-o").arg(&program).arg(root.join("tests/c").join(source));
         command.args(link.iter().map(AsRef::as_ref)).arg("-pthread");
         let output = command.output().expect("the compiler runs");
-        assert!(output.status.success(), "{source}:\n{}", text(&output));
-        program
+        if output.status.success() { Ok(program) } else { Err(text(&output)) }
     }
 
     /// What a linker needs to be told.
@@ -194,6 +287,19 @@ impl Built<'_> {
         command.env("LD_LIBRARY_PATH", self.dir.path()).env("TMPDIR", self.dir.path());
         command
     }
+}
+
+/// The names that `typedef` gives.
+fn types(code: &str) -> BTreeSet<String> {
+    let named = code.lines().filter_map(|line| {
+        let named = line.strip_prefix("typedef ").or(line.strip_prefix("} "))?;
+        let name = match named.split_once("(*") {
+            Some((_, pointer)) => pointer.split_once(')')?.0,
+            None => named.trim_end_matches([';', ' ']).rsplit(' ').next()?,
+        };
+        Some(name.to_owned())
+    });
+    named.collect()
 }
 
 /// What cargo has built beside this test.
