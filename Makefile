@@ -9,7 +9,7 @@ FORCE ?=
 SECONDS ?= 600
 
 .PHONY: help demo test proof crash torture fuzz lint bench bench-full bench-deps loom shuttle miri \
-	asan planted elsewhere test-pylmdb install install-lmdb install-mdbx \
+	asan planted elsewhere test-pylmdb install install-capi install-lmdb install-mdbx \
 	fmt clean
 
 # Every target has a line like this one, which begins with two of these marks, and a row in
@@ -88,12 +88,14 @@ test-pylmdb:
 	@$(XTASK) pylmdb $(ARGS)
 
 ## make install [PREFIX=] [DESTDIR=]: the huon command and its like, below /usr/local
+## make install-capi: libhuon with its header huon.h
 ## make install-lmdb [FORCE=1]: a liblmdb with its header; over a foreign one with FORCE=1 only
 ## make install-mdbx [FORCE=1]: the same for libmdbx
-install install-lmdb install-mdbx:
+install install-capi install-lmdb install-mdbx:
 	@$(XTASK) install --prefix "$(PREFIX)" $(if $(DESTDIR),--destdir "$(DESTDIR)") \
 		$(LIBRARY) $(if $(LIBRARY),$(if $(FORCE),--force))
 
+install-capi: LIBRARY = --library huon
 install-lmdb: LIBRARY = --library lmdb
 install-mdbx: LIBRARY = --library huon_mdbx
 

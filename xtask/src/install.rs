@@ -1,5 +1,6 @@
 //! `make install`: the `huon` command with its like, manual pages and completions; `make
-//! install-lmdb` and `make install-mdbx`: a library, and what its users' builds look for.
+//! install-capi`, `make install-lmdb` and `make install-mdbx`: a library, and what its users'
+//! builds look for.
 //!
 //! 1. The tree can be moved after it was installed: nothing in it names its place.
 //! 2. Files that bear the name of another library are installed only on request, and replace no
@@ -12,24 +13,40 @@ use std::process::Command;
 
 use crate::shell::Shell;
 
-/// A library with the interface of another one.
+/// A library with an interface in C: Huon's own, or that of another store.
 struct Interface {
     /// Of the library, and of its packages for builds.
     name: &'static str,
     /// The crate that it is built from.
     package: &'static str,
+    /// What cargo calls it.
+    built: &'static str,
     header: &'static str,
     /// How the macros begin that tell the version.
     macros: &'static str,
 }
 
-const INTERFACES: [Interface; 2] = [
-    Interface { name: "lmdb", package: "huon-lmdb", header: "lmdb.h", macros: "MDB_VERSION_" },
+const INTERFACES: [Interface; 3] = [
+    Interface {
+        name: "lmdb",
+        package: "huon-lmdb",
+        built: "lmdb",
+        header: "lmdb.h",
+        macros: "MDB_VERSION_",
+    },
     Interface {
         name: "huon_mdbx",
         package: "huon-mdbx",
+        built: "huon_mdbx",
         header: "mdbx.h",
         macros: "MDBX_VERSION_",
+    },
+    Interface {
+        name: "huon",
+        package: "huon-capi",
+        built: "huon_capi",
+        header: "huon.h",
+        macros: "HUON_VERSION_",
     },
 ];
 
@@ -155,10 +172,10 @@ fn install_library(
     if let Some(note) = shadow_note(Path::new("/"), &tree.root, of) {
         eprintln!("{note}");
     }
-    tree.copy(&built.join(&shared), &format!("lib/{numbered}"), 0o755)?;
+    tree.copy(&built.join(format!("lib{}.so", of.built)), &format!("lib/{numbered}"), 0o755)?;
     tree.link(&numbered, &format!("lib/{shared}.0"))?;
     tree.link(&format!("{shared}.0"), &format!("lib/{shared}"))?;
-    tree.copy(&built.join(format!("lib{name}.a")), &fixed, 0o644)?;
+    tree.copy(&built.join(format!("lib{}.a", of.built)), &fixed, 0o644)?;
     tree.write(&format!("include/{}", of.header), &header)?;
     let filled = |path: PathBuf| Ok::<_, String>(text(&path)?.replace("@VERSION@", &version));
     let files = package.join("package");

@@ -145,7 +145,7 @@ enum Command {
         /// The directory where it has been built already
         #[arg(long)]
         built: Option<PathBuf>,
-        /// This library (lmdb or huon_mdbx) instead of the command
+        /// This library (huon, lmdb or huon_mdbx) instead of the command
         #[arg(long)]
         library: Option<String>,
         /// Put a library in the place of files that are not Huon's, too

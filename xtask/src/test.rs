@@ -270,7 +270,7 @@ fn oldest(shell: &Shell) -> Result<Command, String> {
     })?;
     let mut check = shell.command("rustup", ["run", installed, "cargo", "check"]);
     check.args(["-p", "huon", "-p", "huon-cli", "-p", "huon-lmdb", "-p", "huon-mdbx"]);
-    check.args(["-p", "huon-lsm"]);
+    check.args(["-p", "huon-lsm", "-p", "huon-capi"]);
     check.arg("--target-dir").arg(shell.target.join("oldest"));
     Ok(check)
 }

@@ -44,7 +44,7 @@ pub use env::{Env, Rules, read_ahead, reserve_bytes};
 pub use fault::{Fault, Res};
 pub use handles::{Handles, Recent};
 pub use inside::{Access, Reader, View, Writer};
-pub use threads::{comparing, me, register, unregister};
+pub use threads::{comparing, lock, me, register, unregister};
 pub use txn::{Begin, Ended, State, Txn};
 
 /// What `work` returns, or `fallback` if it panics. The owners of state that a panic left half-done

@@ -119,7 +119,7 @@ pub(crate) fn lock_now<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
 
 /// A lock that others have for the time of a call.
 #[inline]
-pub(crate) fn lock<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
+pub fn lock<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
     match lock.try_lock() {
         Some(locked) => Ok(locked),
         None => wait(lock),

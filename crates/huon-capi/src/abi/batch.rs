@@ -1,0 +1,178 @@
+//! Many records in one call: a binding pays for each crossing.
+
+use std::ffi::c_int;
+use std::mem::MaybeUninit;
+
+use super::def::huon_table;
+use super::txn::{Inside, huon_txn, in_view, inside};
+use crate::border::{Fault, Res, border, give};
+use crate::bytes::{copy, huon_bytes, huon_pair, items, nothing, room, shown};
+
+/// The values of many keys, several times cheaper than one after another: their ways through memory
+/// overlap. `values` has room for as many as there are keys; `data` of one is NULL where its key is
+/// not there. `found`, which may be NULL, tells how many there are.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_get_many(
+    txn: *mut huon_txn,
+    table: huon_table,
+    keys: *const huon_bytes<'_>,
+    count: usize,
+    values: *mut huon_bytes<'static>,
+    found: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_get_many", || {
+        // SAFETY: A2.
+        let (keys, values) = unsafe { (items(keys, count)?, room(values, count)?) };
+        let keys: Vec<&[u8]> = keys.iter().map(|key| key.get()).collect::<Res<_>>()?;
+        give(found, get_many(txn, table, &keys, values)?);
+        Ok(())
+    })
+}
+
+/// The same for keys that lie one behind another, from `keys` on: `ends` has for each the number of
+/// bytes up to its end. For languages that cannot hand out addresses of their bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_get_many_packed(
+    txn: *mut huon_txn,
+    table: huon_table,
+    keys: *const u8,
+    ends: *const u32,
+    count: usize,
+    values: *mut huon_bytes<'static>,
+    found: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_get_many_packed", || {
+        // SAFETY: A2.
+        let (ends, values) = unsafe { (items(ends, count)?, room(values, count)?) };
+        let all = ends.last().map_or(0, |&end| end as usize);
+        // SAFETY: A2.
+        let bytes = unsafe { items(keys, all) }?;
+        let starts = std::iter::once(&0).chain(ends);
+        let keys = starts.zip(ends).map(|(&from, &to)| bytes.get(from as usize..to as usize));
+        let keys: Option<Vec<&[u8]>> = keys.collect();
+        let keys = keys.ok_or(Fault::argument("the ends of the keys do not rise"))?;
+        give(found, get_many(txn, table, &keys, values)?);
+        Ok(())
+    })
+}
+
+fn get_many(
+    txn: *mut huon_txn,
+    table: huon_table,
+    keys: &[&[u8]],
+    values: &mut [MaybeUninit<huon_bytes<'static>>],
+) -> Res<usize> {
+    let table = table.get()?;
+    let mut found = 0;
+    in_view!(txn, txn => Ok(table.get_many(txn, keys, |at, value| {
+        found += usize::from(value.is_some());
+        values[at] = value.map_or_else(nothing, shown);
+    })?))?;
+    Ok(found)
+}
+
+/// Stores many records, in the order in which they are given. `done`, which may be NULL, tells how
+/// many were stored before one was refused.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_put_many(
+    txn: *mut huon_txn,
+    table: huon_table,
+    pairs: *const huon_pair<'_>,
+    count: usize,
+    done: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_put_many", || {
+        let (table, mut stored) = (table.get()?, 0);
+        // SAFETY: A2.
+        let pairs = unsafe { items(pairs, count) }?;
+        let put = inside(txn, |inside| {
+            pairs.iter().try_for_each(|pair| put(inside, table, pair.get()?, &mut stored))
+        });
+        give(done, stored);
+        put
+    })
+}
+
+/// The same for records that are packed as huon_cursor_next_packed packs them, into `len` bytes.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_put_packed(
+    txn: *mut huon_txn,
+    table: huon_table,
+    records: *const u8,
+    len: usize,
+    done: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_put_packed", || {
+        let (table, mut stored) = (table.get()?, 0);
+        // SAFETY: A2.
+        let mut rest = unsafe { items(records, len) }?;
+        let put = inside(txn, |inside| {
+            while !rest.is_empty() {
+                let (pair, behind) = unpacked(rest).ok_or(SHORT)?;
+                put(inside, table, pair, &mut stored)?;
+                rest = behind;
+            }
+            Ok(())
+        });
+        give(done, stored);
+        put
+    })
+}
+
+const SHORT: Fault = Fault::argument("the packed records end within one");
+
+fn put(
+    inside: &mut Inside,
+    table: huon::RawTable,
+    pair: (&[u8], &[u8]),
+    stored: &mut usize,
+) -> Res<()> {
+    inside.change(pair, |txn, key, value| table.put(txn, key, value))?;
+    *stored += 1;
+    Ok(())
+}
+
+type Pair<'p> = (&'p [u8], &'p [u8]);
+
+/// The first of packed records, and what follows.
+fn unpacked(bytes: &[u8]) -> Option<(Pair<'_>, &[u8])> {
+    let (key, rest) = bytes.split_first_chunk()?;
+    let (value, rest) = rest.split_first_chunk()?;
+    let [key, value] = [key, value].map(|len| u32::from_ne_bytes(*len) as usize);
+    let (key, rest) = rest.split_at_checked(key)?;
+    let (value, rest) = rest.split_at_checked(value)?;
+    Some(((key, value), rest))
+}
+
+/// Packs records one behind another.
+pub(super) struct Packer<'r> {
+    room: &'r mut [MaybeUninit<u8>],
+    /// Bytes that are taken.
+    pub(super) used: usize,
+    /// Records that were packed.
+    pub(super) count: usize,
+}
+
+impl<'r> Packer<'r> {
+    pub(super) fn new(room: &'r mut [MaybeUninit<u8>]) -> Packer<'r> {
+        Packer { room, used: 0, count: 0 }
+    }
+
+    /// Adds a record, and returns how many there are; else how many bytes it takes.
+    pub(super) fn add(&mut self, key: &[u8], value: &[u8]) -> Result<usize, usize> {
+        let bytes = 8 + key.len() + value.len();
+        let Some(room) = self.room.get_mut(self.used..self.used + bytes) else {
+            return Err(bytes);
+        };
+        let lens = [key.len(), value.len()].map(|len| (len as u32).to_ne_bytes());
+        let parts = [&lens[0][..], &lens[1][..], key, value];
+        let mut at = 0;
+        for part in parts {
+            copy(&mut room[at..at + part.len()], part);
+            at += part.len();
+        }
+        self.used += bytes;
+        self.count += 1;
+        Ok(self.count)
+    }
+}

@@ -1,0 +1,9 @@
+//! The interface, called from Rust as C calls it, and its header.
+
+mod common;
+mod costs;
+mod forks;
+mod header;
+mod misuse;
+mod records;
+mod sharing;

@@ -1,0 +1,95 @@
+/* What a program may do wrong is answered with a code, whatever the memory behind it has become. */
+#include "harness.h"
+
+#include <pthread.h>
+
+static void handles_that_are_gone(void)
+{
+    huon_env *env = opened();
+    huon_table t = filled(env, 10);
+    huon_txn *txn = reading(env);
+    huon_cursor *cursor;
+    huon_pair pair;
+    OK(huon_cursor_open(txn, t, NULL, &cursor));
+    OK(huon_abort(txn));
+    EXPECT_RC(huon_cursor_next(cursor, txn, &pair), HUON_BAD_HANDLE);
+    EXPECT_RC(huon_abort(txn), HUON_BAD_HANDLE);
+    OK(huon_cursor_close(cursor));
+    EXPECT_RC(huon_cursor_close(cursor), HUON_BAD_HANDLE);
+    OK(huon_close(env));
+    EXPECT_RC(huon_begin_read(env, &txn), HUON_BAD_HANDLE);
+    EXPECT_RC(huon_close((huon_env *)&pair), HUON_BAD_HANDLE);
+    OK(huon_close(NULL));
+}
+
+static void memory_that_was_never_written_is_no_table(void)
+{
+    huon_env *env = opened();
+    huon_txn *txn = reading(env);
+    huon_table table;
+    memset(&table, 0xa5, sizeof table);
+    EXPECT_RC(huon_get(txn, table, text("k"), NULL), HUON_BAD_HANDLE);
+    memset(&table, 0, sizeof table);
+    EXPECT_RC(huon_get(txn, table, text("k"), NULL), HUON_BAD_HANDLE);
+    OK(huon_abort(txn));
+    OK(huon_close(env));
+}
+
+static void *ends(void *txn)
+{
+    /* One of the threads ends it, the other finds that it has ended. */
+    return (void *)(intptr_t)huon_abort(txn);
+}
+
+static void two_threads_end_one_transaction(void)
+{
+    huon_env *env = opened();
+    unsigned round;
+    for (round = 0; round < scaled(200); round++) {
+        huon_txn *txn = writing(env);
+        pthread_t threads[2];
+        void *codes[2];
+        int i, done = 0;
+        for (i = 0; i < 2; i++) OK(pthread_create(&threads[i], NULL, ends, txn));
+        for (i = 0; i < 2; i++) {
+            OK(pthread_join(threads[i], &codes[i]));
+            done += codes[i] == NULL;
+            EXPECT(codes[i] == NULL || (intptr_t)codes[i] == HUON_BAD_HANDLE ||
+                   (intptr_t)codes[i] == HUON_IN_USE);
+        }
+        EXPECT_NUM(done, 1);
+    }
+    OK(huon_close(env));
+}
+
+static void a_child_leaves_its_parents_transactions_alone(void)
+{
+    huon_env *env = opened();
+    huon_table t = filled(env, 10);
+    huon_txn *txn = reading(env);
+    int status;
+    pid_t child;
+    if (is_watched()) {
+        OK(huon_abort(txn));
+        OK(huon_close(env));
+        return;
+    }
+    child = fork();
+    if (child == 0) {
+        huon_txn *own;
+        int so = huon_get(txn, t, text("k00001"), NULL) == HUON_FORKED;
+        so &= huon_abort(txn) == HUON_OK;
+        so &= huon_begin_read(env, &own) == HUON_OK;
+        so &= huon_get(own, t, text("k00001"), NULL) == HUON_OK;
+        so &= huon_abort(own) == HUON_OK;
+        _exit(so ? 0 : 1);
+    }
+    EXPECT_NUM(waitpid(child, &status, 0), child);
+    EXPECT_NUM(status, 0);
+    OK(huon_get(txn, t, text("k00001"), NULL));
+    OK(huon_abort(txn));
+    OK(huon_close(env));
+}
+
+CASES(CASE(handles_that_are_gone), CASE(memory_that_was_never_written_is_no_table),
+      CASE(two_threads_end_one_transaction), CASE(a_child_leaves_its_parents_transactions_alone))
