@@ -24,6 +24,8 @@ struct Interface {
     header: &'static str,
     /// How the macros begin that tell the version.
     macros: &'static str,
+    /// Other headers, as they lie in the repository.
+    headers: &'static [&'static str],
 }
 
 const INTERFACES: [Interface; 3] = [
@@ -33,6 +35,7 @@ const INTERFACES: [Interface; 3] = [
         built: "lmdb",
         header: "lmdb.h",
         macros: "MDB_VERSION_",
+        headers: &[],
     },
     Interface {
         name: "huon_mdbx",
@@ -40,6 +43,7 @@ const INTERFACES: [Interface; 3] = [
         built: "huon_mdbx",
         header: "mdbx.h",
         macros: "MDBX_VERSION_",
+        headers: &[],
     },
     Interface {
         name: "huon",
@@ -47,6 +51,7 @@ const INTERFACES: [Interface; 3] = [
         built: "huon_capi",
         header: "huon.h",
         macros: "HUON_VERSION_",
+        headers: &["bindings/cpp/huon.hpp"],
     },
 ];
 
@@ -177,6 +182,11 @@ fn install_library(
     tree.link(&format!("{shared}.0"), &format!("lib/{shared}"))?;
     tree.copy(&built.join(format!("lib{}.a", of.built)), &fixed, 0o644)?;
     tree.write(&format!("include/{}", of.header), &header)?;
+    for header in of.headers {
+        let name = Path::new(header).file_name().ok_or("a header without a name")?;
+        let text = text(&shell.root.join(header))?;
+        tree.write(&format!("include/{}", name.to_string_lossy()), &text)?;
+    }
     let filled = |path: PathBuf| Ok::<_, String>(text(&path)?.replace("@VERSION@", &version));
     let files = package.join("package");
     let pkg_config = filled(files.join(format!("{name}.pc.in")))?;

@@ -30,6 +30,12 @@ fn programs_in_c_are_clean_under_sanitizers() {
 }
 
 #[test]
+fn a_program_in_cpp_passes() {
+    let (source, include) = ("../../bindings/cpp/tests/first.cc", "../../bindings/cpp");
+    LIBRARY.cpp_passes(source, include, "a_program_in_cpp_passes");
+}
+
+#[test]
 fn the_header_is_clean_in_c_and_cpp() {
     LIBRARY.layout_holds("the_header_is_clean_in_c_and_cpp");
     LIBRARY.header_is_clean("the_header_is_clean_in_c_and_cpp");
