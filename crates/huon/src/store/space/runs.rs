@@ -9,9 +9,8 @@ use crate::page::{Item, Pgno, Reason};
 /// Longer runs are kept in parts: an item has one bit of its page count for something else.
 const FREE_RUN_PAGES_MAX: u32 = 1 << 31;
 
-/// Looks at all runs before they are ranked, which costs as much as some of them: a small commit
-/// takes few pages.
-const LOOKS_MAX: u32 = 8;
+/// Ranks that mean nothing any more, beyond one for each run, before all are made anew.
+const OLD_RANKS_MAX: usize = 64;
 
 /// A run with fewer pages is not preferred to the last one of the file, nor does the next
 /// transaction go on with it.
@@ -70,9 +69,9 @@ pub(super) fn merge<T: Run>(into: Vec<T>, mut more: Vec<T>) -> Result<Vec<T>> {
     Ok(all)
 }
 
-/// Puts a run into a list that is in order; F1 as for [`merge`]. Costs a search, and moving what
-/// lies behind.
-pub(super) fn insert<T: Run>(into: &mut Vec<T>, run: T) -> Result<()> {
+/// Puts a run into a list that is in order, and returns where it lies then; F1 as for [`merge`].
+/// Costs a search, and moving what lies behind.
+pub(super) fn insert<T: Run>(into: &mut Vec<T>, run: T) -> Result<usize> {
     let at = check_apart(into, &run)?;
     let mut joined = at;
     if at > 0 && into[at - 1].absorb(&run) {
@@ -86,7 +85,7 @@ pub(super) fn insert<T: Run>(into: &mut Vec<T>, run: T) -> Result<()> {
     {
         into.remove(joined + 1);
     }
-    Ok(())
+    Ok(joined)
 }
 
 /// Where the run belongs in a list that is in order, none of which may have a page of it (F1).
@@ -203,11 +202,13 @@ impl Run for FreeRun {
 #[derive(Default)]
 pub(super) struct Pool {
     runs: Vec<FreeRun>,
-    /// The rank of each run as it was when this was made: the longest is on top. It has room for
-    /// all runs.
+    /// If `is_ranked`, a rank of each run but the one that `taking` names, its own or a higher one,
+    /// and some that no run has any more; else nothing. The longest is on top. It has room for all.
     ranks: BinaryHeap<u128>,
-    /// How often the longest was looked for since a run was added or changed its end.
-    looks: u32,
+    is_ranked: bool,
+    /// Runs that were looked at for the longest.
+    #[cfg(test)]
+    looks: usize,
     /// Where the run ends that single pages are being taken off; runs are taken from the front, so
     /// this stays what it is until the run is used up, or joined to the next.
     taking: Option<u32>,
@@ -238,30 +239,43 @@ impl Pool {
     /// A transaction begins: it goes on with the run that the last one took from, if a small commit
     /// finds room in it, and looks for the longest anew if not.
     pub(super) fn begin(&mut self) {
-        let left = self.taking.and_then(|end| self.ending(end)).map_or(0, |at| self.runs[at].pages);
-        if left < CONVENIENT_PAGES_MIN {
+        let left = self.taking.and_then(|end| self.ending(end));
+        if left.is_none_or(|at| self.runs[at].pages < CONVENIENT_PAGES_MIN) {
             self.taking = None;
+            if let Some(at) = left {
+                self.rank(at);
+            }
         }
-        self.unrank();
     }
 
-    /// More runs.
+    /// More runs. Costs a look at all of them, here and when the longest is next looked for.
     pub(super) fn add(&mut self, more: Vec<FreeRun>) -> Result<()> {
         self.runs = merge(std::mem::take(&mut self.runs), more)?;
         self.unrank();
         Ok(self.ranks.try_reserve(self.runs.len())?)
     }
 
-    fn unrank(&mut self) {
-        self.looks = 0;
-        self.ranks.clear();
+    /// One run more. Costs two searches, and moving what lies behind.
+    pub(super) fn add_one(&mut self, run: FreeRun) -> Result<()> {
+        let at = insert(&mut self.runs, run)?;
+        self.ranks.try_reserve(self.runs.len())?;
+        self.rank(at);
+        Ok(())
     }
 
-    /// One run more.
-    pub(super) fn add_one(&mut self, run: FreeRun) -> Result<()> {
-        insert(&mut self.runs, run)?;
-        self.unrank();
-        Ok(self.ranks.try_reserve(self.runs.len())?)
+    /// A run has another end, or more pages than before, or may be the longest again.
+    fn rank(&mut self, at: usize) {
+        let room = self.ranks.capacity().min(2 * self.runs.len() + OLD_RANKS_MAX);
+        if self.is_ranked && self.ranks.len() < room {
+            self.ranks.push(self.runs[at].rank());
+        } else {
+            self.unrank();
+        }
+    }
+
+    fn unrank(&mut self) {
+        self.is_ranked = false;
+        self.ranks.clear();
     }
 
     /// The longest run is used up page by page before the next longest is begun: a commit's pages
@@ -272,40 +286,29 @@ impl Pool {
         if let Some(at) = self.taking.and_then(|end| self.ending(end)) {
             return Some(at);
         }
-        self.looks = self.looks.saturating_add(1);
-        let at = match self.looks {
-            ..LOOKS_MAX => self.look_for_longest()?,
-            LOOKS_MAX => {
-                self.ranks.extend(self.runs.iter().map(FreeRun::rank));
-                self.next_but_last()?
-            }
-            _ => self.next_but_last()?,
-        };
+        if !std::mem::replace(&mut self.is_ranked, true) {
+            self.note_looks(self.runs.len());
+            self.ranks.extend(self.runs.iter().map(FreeRun::rank));
+        }
+        let at = self.next_but_last()?;
         self.taking = Some(self.runs[at].end());
         Some(at)
     }
 
-    fn look_for_longest(&self) -> Option<usize> {
-        let last = self.runs.len().checked_sub(1)?;
-        let (mut longest, mut pages) = (0, 0);
-        for (at, run) in self.runs[..last].iter().enumerate() {
-            // Most have fewer pages, which decides it.
-            if run.pages >= pages && (pages == 0 || run.rank() > self.runs[longest].rank()) {
-                (longest, pages) = (at, run.pages);
-            }
-        }
-        let convenient = pages >= CONVENIENT_PAGES_MIN;
-        let stays = convenient || pages > 0 && self.runs[longest].rank() > self.runs[last].rank();
-        Some(if stays { longest } else { last })
-    }
-
-    /// The same by rank.
+    /// The longest, or the next if that is the last of the file and need not be taken.
     fn next_but_last(&mut self) -> Option<usize> {
         let first = self.next_ranked()?;
         if first + 1 < self.runs.len() {
             return Some(first);
         }
-        let Some(second) = self.next_ranked() else { return Some(first) };
+        let second = loop {
+            match self.next_ranked() {
+                // It was ranked twice.
+                Some(again) if again == first => {}
+                Some(second) => break second,
+                None => return Some(first),
+            }
+        };
         let (taken, put_back) = if self.runs[second].pages >= CONVENIENT_PAGES_MIN {
             (second, first)
         } else {
@@ -318,14 +321,20 @@ impl Pool {
     fn next_ranked(&mut self) -> Option<usize> {
         loop {
             let rank = self.ranks.pop()?;
+            self.note_looks(1);
             // Its lowest part is the end.
             let Some(at) = self.ending(rank as u32) else { continue };
             if self.runs[at].rank() == rank {
                 return Some(at);
             }
-            // Pages were taken off it meanwhile.
+            // Pages were taken off it meanwhile, or this is the rank of another that ended here.
             self.ranks.push(self.runs[at].rank());
         }
+    }
+
+    fn note_looks(&mut self, _runs: usize) {
+        #[cfg(test)]
+        (self.looks += _runs);
     }
 
     /// The run that ends there.
@@ -412,7 +421,6 @@ impl Pool {
         taken.try_reserve_exact(end - from)?;
         let out = self.runs.extract_if(from..end, |run| run.pgno != longest);
         taken.extend(out.map(|run| run.item()));
-        self.unrank();
         Ok(taken)
     }
 
@@ -440,9 +448,10 @@ impl Pool {
     pub(super) fn cut_tail(&mut self, pages: u32) {
         if let Some(run) = self.runs.last_mut() {
             run.pages -= pages;
-            self.runs.pop_if(|run| run.pages == 0);
+            if self.runs.pop_if(|run| run.pages == 0).is_none() {
+                self.rank(self.runs.len() - 1);
+            }
         }
-        self.unrank();
     }
 }
 
@@ -547,5 +556,33 @@ mod tests {
             }
             assert_eq!(taken.len() as u32 + pool.pages(), 300);
         }
+    }
+
+    /// Small transactions free pages and take as many, and look at a few runs, however many there
+    /// are.
+    #[test]
+    fn the_longest_run_is_known_without_a_look_at_all() {
+        const RUNS: u32 = 5000;
+        const TRANSACTIONS: u32 = 1000;
+        let mut random = crate::testing::Random::new(3);
+        let run = |at, pages| FreeRun { pgno: 4 * at, pages, freed: 1 };
+        let mut pool = Pool::default();
+        pool.add((0..RUNS).map(|at| run(at, 1 + at % 3)).collect()).unwrap();
+        for _ in 0..TRANSACTIONS {
+            pool.begin();
+            let taken: Vec<u32> = (0..4)
+                .map(|_| {
+                    let wanted = expected(&pool);
+                    let page = pool.take_from_longest().map(|page| page.0);
+                    assert_eq!(page, wanted);
+                    page.unwrap()
+                })
+                .collect();
+            for pgno in taken {
+                pool.add_one(FreeRun { pgno, pages: 1, freed: random.below(9) }).unwrap();
+            }
+        }
+        let looks = pool.looks as u32 / TRANSACTIONS;
+        assert!(looks <= 20, "{looks} looks a transaction");
     }
 }
