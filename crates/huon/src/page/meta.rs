@@ -249,10 +249,12 @@ impl Meta {
     fn write(&self, items: impl Iterator<Item = Item>, out: &mut [u8; META_BYTES]) -> usize {
         let end = |count: usize| ITEMS + count * ITEM_BYTES;
         let (before, mut count) = (end(half(out, ITEM_COUNT) as usize), 0);
-        for (item, place) in items.zip(out[ITEMS..].as_chunks_mut().0) {
-            *place = item.encode();
+        // By `for_each`: items come from several lists, each of which is a loop of its own then.
+        let places = &mut out[ITEMS..].as_chunks_mut().0;
+        items.for_each(|item| {
+            places[count] = item.encode();
             count += 1;
-        }
+        });
         let used = end(count);
         out[used..before.max(used)].fill(0);
         out[..VERSION].copy_from_slice(MAGIC);
