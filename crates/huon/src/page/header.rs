@@ -55,6 +55,7 @@ fn half(page: &[u8], at: usize) -> usize {
     }
 }
 
+#[inline]
 fn set_half(page: &mut [u8], at: usize, value: usize) {
     let value = u16::try_from(value).expect("header fields have 16 bits");
     page[at..at + 2].copy_from_slice(&value.to_le_bytes());
@@ -119,6 +120,7 @@ pub(crate) fn count(page: &[u8]) -> usize {
     half(page, WORD + 6)
 }
 
+#[inline]
 pub(crate) fn set_count(page: &mut [u8], count: usize) {
     set_half(page, WORD + 6, count);
 }
@@ -129,6 +131,7 @@ pub(crate) fn heap_bytes(page: &[u8]) -> usize {
     half(page, HEAP)
 }
 
+#[inline]
 pub(crate) fn set_heap_bytes(page: &mut [u8], bytes: usize) {
     set_half(page, HEAP, bytes);
 }
@@ -153,10 +156,12 @@ pub(crate) fn set_prefix_bytes(page: &mut [u8], bytes: usize) {
     set_half(page, PREFIX, bytes);
 }
 
+#[inline]
 pub(crate) fn flags(page: &[u8]) -> u16 {
     half(page, FLAGS) as u16
 }
 
+#[inline]
 fn set_flags(page: &mut [u8], flags: u16) {
     set_half(page, FLAGS, usize::from(flags));
 }
@@ -166,15 +171,18 @@ pub(crate) fn is_edited(page: &[u8]) -> bool {
     flags(page) & FLAG_EDITED != 0
 }
 
+#[inline]
 pub(crate) fn set_edited(page: &mut [u8], edited: bool) {
     set_flags(page, flags(page) & !FLAG_EDITED | u16::from(edited));
 }
 
 /// How many of the last inserts of a leaf came in a row, and the slot of the last one.
+#[inline]
 fn row(page: &[u8]) -> (u16, usize) {
     (flags(page) >> ROW_SHIFT & ROW_MAX, usize::from(flags(page) >> LAST_SHIFT))
 }
 
+#[inline]
 fn set_row(page: &mut [u8], inserts: u16, last: usize) {
     let row = if last > LAST_MAX { 0 } else { (last as u16) << LAST_SHIFT | inserts << ROW_SHIFT };
     set_flags(page, flags(page) & FLAG_EDITED | row);

@@ -67,6 +67,7 @@ pub(crate) const fn leaf_cell_bytes(key_bytes: usize, payload_bytes: usize) -> u
     SLOT_BYTES + TAG_BYTES + key_bytes + payload_bytes
 }
 
+#[inline]
 pub(super) fn tag(kind: PayloadKind, payload_bytes: usize) -> [u8; TAG_BYTES] {
     debug_assert!(payload_bytes < 1 << KIND_SHIFT);
     ((kind as u32) << KIND_SHIFT | payload_bytes as u32).to_le_bytes()
@@ -164,9 +165,28 @@ impl<'p> SlottedLeaf<'p> {
     /// Panics if there is no such slot: an internal mistake.
     #[inline]
     pub(crate) fn key(&self, i: usize) -> Result<&'p [u8], Reason> {
-        let slot = &self.slots[i];
+        self.key_of(&self.slots[i])
+    }
+
+    #[inline(always)]
+    fn key_of(&self, slot: &SlotBytes) -> Result<&'p [u8], Reason> {
         let key = self.page.get(slot_offset(slot) + TAG_BYTES..);
         key.and_then(|rest| rest.get(..slot_key_bytes(slot))).ok_or(Reason::Cell)
+    }
+
+    /// Whether there are records, all of them below this key, which shares their prefix. Costs a
+    /// look at the prefix of the last one, and at the rest of it only where heads are equal.
+    #[inline(always)]
+    pub(super) fn goes_on_with<O: KeyOrder>(&self, order: O, key: &[u8]) -> Result<bool, Reason> {
+        let Some(slot) = self.slots.last() else { return Ok(false) };
+        let (last, prefix_bytes) = (self.key_of(slot)?, self.prefix_bytes());
+        if !are_same(order.lead(key, prefix_bytes), order.lead(last, prefix_bytes)) {
+            return Ok(false);
+        }
+        Ok(match order.head(key, prefix_bytes).cmp(&slot_head(slot)) {
+            Ordering::Equal => order.compare(last, key) == Ordering::Less,
+            heads => heads == Ordering::Greater,
+        })
     }
 
     /// Panics if there is no such slot: an internal mistake.
@@ -393,6 +413,7 @@ impl<'p> SlottedLeaf<'p> {
 }
 
 /// Checks the heap's bounds in the header; returns where the heap starts.
+#[inline]
 pub(super) fn audit_heap(page: &[u8], table_bytes: usize) -> Result<usize, Reason> {
     let (heap, dead) = (header::heap_bytes(page), header::dead_bytes(page));
     if HEADER_BYTES + table_bytes + heap > page.len() || dead > heap {

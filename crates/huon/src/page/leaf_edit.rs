@@ -39,11 +39,13 @@ impl<'p> LeafMut<'p> {
     }
 
     /// A leaf whose header was admitted when it was read.
+    #[inline]
     pub(crate) fn view(page: &'p mut [u8]) -> Result<LeafMut<'p>, Reason> {
         audit_heap(page, SLOT_BYTES * header::count(page))?;
         Ok(LeafMut { page })
     }
 
+    #[inline]
     pub(crate) fn as_leaf(&self) -> SlottedLeaf<'_> {
         SlottedLeaf::view(self.page, header::count(self.page)).expect("slots were bounded by view")
     }
@@ -95,6 +97,32 @@ impl<'p> LeafMut<'p> {
         self.set_slot(index, head, offset, key.len());
         self.page[offset + TAG_BYTES..][..key.len()].copy_from_slice(key);
         Ok(Some(self.set_tag(offset, key.len(), kind, payload_bytes)))
+    }
+
+    /// Adds a record behind all others; its slot. `None`, and nothing changed: its key is not above
+    /// theirs, or there is more to do, since it lacks their prefix, or the gap is too small.
+    #[inline]
+    pub(crate) fn push<O: KeyOrder>(
+        &mut self,
+        order: O,
+        key: &[u8],
+        kind: PayloadKind,
+        payload: &[u8],
+    ) -> Result<Option<usize>, Reason> {
+        let bytes = leaf_cell_bytes(key.len(), payload.len());
+        if bytes > self.gap() || !self.as_leaf().goes_on_with(order, key)? {
+            return Ok(None);
+        }
+        let (count, prefix_bytes) = (header::count(self.page), header::prefix_bytes(self.page));
+        let offset = self.new_cell(bytes - SLOT_BYTES);
+        header::set_count(self.page, count + 1);
+        header::note_insert(self.page, count);
+        self.set_slot(count, order.head(key, prefix_bytes), offset, key.len());
+        let cell = &mut self.page[offset + TAG_BYTES..][..key.len() + payload.len()];
+        cell[..key.len()].copy_from_slice(key);
+        cell[key.len()..].copy_from_slice(payload);
+        self.set_tag(offset, key.len(), kind, payload.len());
+        Ok(Some(count))
     }
 
     /// Removes the record of slot `index`.
@@ -243,23 +271,27 @@ impl<'p> LeafMut<'p> {
     }
 
     /// Bytes between slots and heap.
+    #[inline]
     fn gap(&self) -> usize {
         let table = HEADER_BYTES + SLOT_BYTES * header::count(self.page);
         self.page.len() - table - header::heap_bytes(self.page)
     }
 
     /// Where slot `index` begins and ends.
+    #[inline]
     fn slot_place(&self, index: usize) -> (usize, usize) {
         let at = HEADER_BYTES + SLOT_BYTES * index;
         (at, at + SLOT_BYTES)
     }
 
+    #[inline]
     fn set_slot(&mut self, index: usize, head: u32, offset: usize, key_bytes: usize) {
         let (at, end) = self.slot_place(index);
         self.page[at..end].copy_from_slice(&slot(head, offset, key_bytes));
     }
 
     /// Writes the tag of a cell; returns its payload.
+    #[inline]
     fn set_tag(
         &mut self,
         offset: usize,
@@ -336,6 +368,7 @@ impl<'p> LeafMut<'p> {
     }
 
     /// Takes bytes from the gap for a cell; returns where it begins.
+    #[inline]
     fn new_cell(&mut self, bytes: usize) -> usize {
         let heap = header::heap_bytes(self.page) + bytes;
         header::set_heap_bytes(self.page, heap);

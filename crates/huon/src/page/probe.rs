@@ -72,6 +72,7 @@ pub(crate) fn slot_key_bytes(slot: &SlotBytes) -> usize {
     (u64::from_le_bytes(*slot) >> 48) as usize
 }
 
+#[inline]
 pub(crate) fn slot(head: u32, offset: usize, key_bytes: usize) -> SlotBytes {
     let offset = u16::try_from(offset).expect("cells begin inside the page");
     let key_bytes = u16::try_from(key_bytes).expect("keys are bounded");

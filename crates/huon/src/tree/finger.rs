@@ -72,6 +72,20 @@ impl Finger {
         self.path.is_nowhere() || !self.path.on_item() && ends_tree()
     }
 
+    /// The leaf of the last put, if the tree ends with it, and it is worth looking there for the
+    /// next one. It may be edited.
+    #[inline]
+    pub(crate) fn last_leaf(&self, pages: &Pages, tree: &Tree) -> Option<Ptr> {
+        let leads_there = self.warm && self.ends_tree && self.is_touched(pages, tree);
+        self.path.frames().last().filter(|_| leads_there).map(|frame| frame.ptr)
+    }
+
+    /// The last put was made in its leaf, as the record of this slot.
+    #[inline]
+    pub(crate) fn note_push(&mut self, index: usize) {
+        self.path.last_mut().index = index;
+    }
+
     pub(crate) fn path(&self) -> &Path {
         &self.path
     }
@@ -92,6 +106,7 @@ impl Finger {
         if self.is_touched(pages, tree) { Ok(()) } else { self.path.touch(pages, tree) }
     }
 
+    #[inline]
     fn is_touched(&self, pages: &Pages, tree: &Tree) -> bool {
         self.shape == pages.shape() && (self.root, self.depth) == (tree.root, tree.depth)
     }

@@ -25,6 +25,8 @@ mod nearest_tests;
 pub(crate) mod pair_path;
 pub(crate) mod path;
 pub(crate) mod put;
+#[cfg(test)]
+mod put_tests;
 pub(crate) mod read;
 pub(crate) mod shrink;
 #[cfg(test)]

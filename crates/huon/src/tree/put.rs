@@ -71,6 +71,9 @@ impl<O: KeyOrder> TreeMut<'_, O> {
     /// Stores `value` under `key` as `mode` says.
     pub(crate) fn put(&mut self, key: &[u8], value: NewValue<'_>, mode: PutMode) -> Result<Put> {
         self.check_record(key, value.bytes().len())?;
+        if mode != PutMode::Update && self.push(key, &value)? {
+            return Ok(Put::Inserted);
+        }
         let found = self.seek(key)?;
         match mode {
             PutMode::InsertNew if found => return Ok(Put::LeftAlone),
@@ -79,6 +82,32 @@ impl<O: KeyOrder> TreeMut<'_, O> {
             _ => {}
         }
         self.put_found(key, value, found)
+    }
+
+    /// Stores a record behind all others, if the last put ended there and its leaf has room: costs
+    /// one look at the leaf. `false`: nothing has changed.
+    #[inline]
+    fn push(&mut self, key: &[u8], value: &NewValue<'_>) -> Result<bool> {
+        let NewValue::Bytes(bytes) = value else { return Ok(false) };
+        let is_inline = page::fits_inline(self.pages.page_bytes(), key.len(), bytes.len());
+        if !is_inline || self.tree.has_fixed_leaves() {
+            return Ok(false);
+        }
+        let Some(leaf) = self.finger.last_leaf(self.pages, self.tree) else { return Ok(false) };
+        let order = self.order;
+        let pushed =
+            self.leaf(leaf, |mut leaf| leaf.push(order, key, PayloadKind::Inline, bytes))?;
+        let Some(index) = pushed else { return Ok(false) };
+        self.finger.note_push(index);
+        self.count_entry()?;
+        Ok(true)
+    }
+
+    /// There is one record more.
+    #[inline]
+    fn count_entry(&mut self) -> Result<()> {
+        self.tree.entries = self.tree.entries.checked_add(1).ok_or_else(|| self.false_count())?;
+        Ok(())
     }
 
     /// Stores `value` where the finger points: in the place of what was `found` there, or before
@@ -144,8 +173,7 @@ impl<O: KeyOrder> TreeMut<'_, O> {
             let frame = *self.finger.path().last();
             self.release(frame.ptr, frame.index, &mut HashSet::new())?;
         } else {
-            self.tree.entries =
-                self.tree.entries.checked_add(1).ok_or_else(|| self.false_count())?;
+            self.count_entry()?;
         }
         self.store_cell(cell, found)
     }

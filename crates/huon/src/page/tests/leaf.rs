@@ -229,6 +229,55 @@ fn a_page_that_is_filled_at_once_is_what_its_records_make_it() {
     figure("model", "pages that are filled at once", done);
 }
 
+/// What is pushed is what is inserted behind all others, where there is nothing else to do.
+fn pushed<O: KeyOrder>(case: &Case<O>, page_bytes: usize, pages: u64) -> u64 {
+    let (order, mut rng, mut done) = (case.order, Rng(pages), 0);
+    for _ in 0..pages {
+        let mut page = vec![0; page_bytes];
+        LeafMut::init(&mut page, ptr(9));
+        let mut keys: Vec<Vec<u8>> =
+            (0..1 + rng.below(80)).map(|_| rng.key(key_bytes_max(page_bytes))).collect();
+        case.sort(&mut keys);
+        for _ in 0..rng.below(3) {
+            let other = rng.below(keys.len());
+            keys.swap(0, other);
+        }
+        for key in keys {
+            let (kind, payload) = payload(&mut rng, page_bytes);
+            let (mut inserted, before) = (page.clone(), leaf(&page));
+            let last = before.count().checked_sub(1).map(|last| before.key(last).unwrap());
+            let prefix_bytes = before.prefix_bytes();
+            let goes_on = last.is_some_and(|last| {
+                (case.plain)(last, &key).is_lt()
+                    && order.lead(last, prefix_bytes) == order.lead(&key, prefix_bytes)
+            });
+            let taken = SLOT_BYTES * before.count() + header::heap_bytes(&page);
+            let bytes = leaf_cell_bytes(key.len(), payload.len());
+            let fits = HEADER_BYTES + taken + bytes <= page_bytes;
+            let place = before.search(order, &key).unwrap().unwrap_err();
+            let mut edit = LeafMut::view(&mut inserted).unwrap();
+            edit.insert(order, place, &key, kind, &payload).unwrap();
+            let mut edit = LeafMut::view(&mut page).unwrap();
+            let slot = edit.push(order, &key, kind, &payload).unwrap();
+            assert_eq!(slot, (goes_on && fits).then_some(place));
+            assert!(slot.is_none() || page == inserted);
+            page = inserted;
+            done += u64::from(slot.is_some());
+        }
+    }
+    done
+}
+
+#[test]
+fn a_record_is_pushed_where_it_comes_last() {
+    let mut done = 0;
+    for (page_bytes, pages) in [(256, 2000), (4096, 500), (65536, 20)] {
+        done += each_order!(pushed(page_bytes, pages));
+    }
+    assert!(done > 10_000, "{done} were pushed");
+    figure("model", "records that are pushed", done);
+}
+
 /// FORMAT allows cells in any order, and dead bytes: a page that another program wrote may have
 /// both.
 #[test]

@@ -12,6 +12,7 @@ mod value_sets;
 
 use super::branch_edit::{entries, write_branch};
 use super::divide::{Side, SplitPoint, split_branch};
+use super::leaf::SLOT_BYTES;
 use super::leaf_edit::pack_cells;
 use super::limits::RUN_REF_BYTES;
 use super::run::overflow_pages;

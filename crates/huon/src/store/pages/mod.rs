@@ -29,6 +29,8 @@ mod outgoing;
 mod values;
 
 use std::sync::Arc;
+#[cfg(test)]
+use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::alloc::TryGrow;
 use crate::error::{Error, Result};
@@ -85,6 +87,9 @@ pub(crate) struct Pages {
     lost: bool,
     shape: u64,
     place: EditPlace,
+    /// How often a page of a tree was looked for.
+    #[cfg(test)]
+    looks: AtomicU64,
 }
 
 /// The id of a transaction that begins.
@@ -123,6 +128,7 @@ pub(crate) struct PagesCounts {
 impl PageSource for Pages {
     #[inline]
     fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
+        self.count_look();
         match self.buffered(ptr, Body::Node) {
             Some(dirty) => Ok(&dirty.buffer),
             None => self.store.page(ptr, self.space.used()),
@@ -131,6 +137,7 @@ impl PageSource for Pages {
 
     #[inline]
     fn fast_bytes(&self, ptr: Ptr) -> Option<&[u8]> {
+        self.count_look();
         match self.buffered(ptr, Body::Node) {
             Some(dirty) => Some(&dirty.buffer),
             None => self.store.fast_page(ptr, self.space.used()),
@@ -186,6 +193,8 @@ impl Pages {
             lost: false,
             shape: 1,
             place: EditPlace::Memory,
+            #[cfg(test)]
+            looks: AtomicU64::new(0),
         }
     }
 
@@ -339,13 +348,27 @@ impl Pages {
         Ok(fresh)
     }
 
+    #[inline(always)]
+    fn count_look(&self) {
+        #[cfg(test)]
+        self.looks.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// How often a page of a tree was looked for.
+    #[cfg(test)]
+    pub(crate) fn looks(&self) -> u64 {
+        self.looks.load(Ordering::Relaxed)
+    }
+
     /// Whether the page is this level's own already.
     pub(crate) fn is_editable(&self, ptr: Ptr) -> bool {
         self.buffered(ptr, Body::Node).is_some_and(|dirty| dirty.level == self.buffers.level())
     }
 
     /// The bytes of a page that [`Pages::touch`] or [`Pages::allocate`] made editable.
+    #[inline]
     pub(crate) fn edit(&mut self, ptr: Ptr) -> &mut [u8] {
+        self.count_look();
         debug_assert!(self.is_editable(ptr), "W1: edited without touch");
         self.buffers.edit(ptr.pgno)
     }
