@@ -1,6 +1,7 @@
 //! Dividing and joining pages.
 //!
-//! 1. A divided page and its new right neighbour are packed, and hold what the page held before.
+//! 1. A divided page and its new right neighbour are packed, and hold what the page held before. A
+//!    leaf that keeps all of it, as one does where keys come in order, is left as it is.
 //! 2. The separator is the shortest lead that is above everything on the left and not above
 //!    anything on the right, the new key included.
 //! 3. Pages with a single cell or child are ordinary: keys near the maximum leave no choice.
@@ -116,8 +117,7 @@ pub(crate) fn split_leaf<O: KeyOrder>(
     index: usize,
     key: &[u8],
 ) -> Result<Vec<u8>, Reason> {
-    let copy = copied(left)?;
-    let leaf = SlottedLeaf::view(&copy, header::count(&copy))?;
+    let leaf = SlottedLeaf::view(left, header::count(left))?;
     let (at, count) = (place.at, leaf.count());
     assert!(at <= count && index <= count, "split_leaf: no such place");
     let new_at_border = index == at;
@@ -135,6 +135,11 @@ pub(crate) fn split_leaf<O: KeyOrder>(
         return Err(Reason::Cell);
     }
     header::init(right, right_ptr, Kind::Leaf, 0);
+    if at == count {
+        return Ok(separator);
+    }
+    let copy = copied(left)?;
+    let leaf = SlottedLeaf::view(&copy, count)?;
     pack_cells(order, right, &[leaf.part(at, count)])?;
     pack_cells(order, left, &[leaf.part(0, at)])?;
     header::forget_inserts_from(left, at);
