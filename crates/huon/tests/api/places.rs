@@ -1,6 +1,8 @@
 //! Places in a table: estimates, where a cursor stands, and records next to a key.
 
-use huon::{Env, MultiDef};
+use std::ops::Bound;
+
+use huon::{Bytes, Env, MultiDef, Order, TableDef};
 
 use crate::multi::Random;
 
@@ -102,5 +104,56 @@ fn records_next_to_a_key() {
         let below = Some((below.min(49) * 10, ())).filter(|(n, ())| *n >= -500);
         assert_eq!(t.at_or_above(&txn, n).unwrap(), above, "{n}");
         assert_eq!(t.at_or_below(&txn, n).unwrap(), below, "{n}");
+    }
+}
+
+/// Steps end at a bound where ranges do, in every order of keys, and go on from there.
+#[test]
+fn steps_end_at_bounds() {
+    let env = Env::in_memory().unwrap();
+    let keys: Vec<Vec<u8>> = (0..40_u8).map(|n| vec![n / 7, n % 7, n]).collect();
+    let orders = [
+        Order::Bytes,
+        Order::Reversed,
+        Order::custom("by-last", |a, b| a.last().cmp(&b.last()).then(a.cmp(b))),
+    ];
+    for (number, order) in orders.into_iter().enumerate() {
+        let mut txn = env.write().unwrap();
+        let table = TableDef::<Bytes, Bytes>::named(format!("t{number}")).ordered(order.clone());
+        let multi = MultiDef::<Bytes, Bytes>::named(format!("m{number}")).ordered(order);
+        let table = txn.create_table(&table).unwrap();
+        let multi = txn.create_table(&multi).unwrap();
+        for key in &keys {
+            table.put(&mut txn, key, b"").unwrap();
+            multi.put_many(&mut txn, key, [&b"1"[..], b"2"]).unwrap();
+        }
+        for at in [&keys[11][..], &keys[0], &keys[39], b"\x02\x02", b"", b"\xff"] {
+            for to in [Bound::Included(at), Bound::Excluded(at), Bound::Unbounded] {
+                let wanted = table.range(&txn, (Bound::Unbounded, to)).unwrap();
+                let wanted: Vec<_> = wanted.map(|record| record.unwrap().0).collect();
+                let (mut cursor, mut pairs) = (table.cursor(), multi.cursor());
+                for &key in &wanted {
+                    assert_eq!(cursor.next_until(&txn, to).unwrap(), Some((key, &b""[..])));
+                    for value in [&b"1"[..], b"2"] {
+                        assert_eq!(pairs.next_until(&txn, to).unwrap(), Some((key, value)));
+                    }
+                }
+                assert_eq!(cursor.next_until(&txn, to).unwrap(), None);
+                assert_eq!(pairs.next_until(&txn, to).unwrap(), None);
+                let next = cursor.clone().next(&txn).unwrap().map(|record| record.0);
+                assert_eq!(pairs.clone().next(&txn).unwrap().map(|pair| pair.0), next);
+                assert_eq!(cursor.prev(&txn).unwrap().map(|r| r.0), wanted.last().copied());
+
+                let rest = table.range(&txn, (to, Bound::Unbounded)).unwrap();
+                let rest: Vec<_> = rest.map(|record| record.unwrap().0).collect();
+                cursor.to_end();
+                for &key in rest.iter().rev() {
+                    assert_eq!(cursor.prev_until(&txn, to).unwrap(), Some((key, &b""[..])));
+                }
+                assert_eq!(cursor.prev_until(&txn, to).unwrap(), None);
+                assert_eq!(cursor.next(&txn).unwrap().map(|r| r.0), rest.first().copied());
+            }
+        }
+        txn.commit().unwrap();
     }
 }
