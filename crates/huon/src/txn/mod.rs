@@ -125,6 +125,7 @@ pub(crate) struct Base {
 
 impl Base {
     /// Another state is shown. A counter that others share is touched only once in many changes.
+    #[inline]
     fn renew_stamp(&mut self, core: &Core) {
         self.stamps.start += 1;
         if self.stamps.is_empty() {

@@ -10,7 +10,7 @@ use std::sync::Arc;
 
 use crate::alloc::{TryGrow, copied};
 use crate::error::Result;
-use crate::page::Tree;
+use crate::page::{Tree, Txnid};
 use crate::txn::meaning::TableShape;
 use crate::txn::names::TableNo;
 
@@ -155,6 +155,23 @@ impl OpenTables {
             table.saved_by = mark.level;
         }
         table.state = state;
+    }
+
+    /// Notes what an edit has made of a table, if it has changed, in the same way.
+    #[inline]
+    pub(super) fn note_edited(
+        &mut self,
+        no: TableNo,
+        tree: &Tree,
+        changed: Txnid,
+        within: Option<LevelMark>,
+    ) {
+        let at = self.used(no).expect("the edit began with it").at;
+        let before = &self.tables[at].state;
+        if !matches!(before, TableState::Found { tree: before, .. } if before == tree) {
+            let tree = Tree { changed, ..*tree };
+            self.set(at, TableState::Found { tree, changed: true }, within);
+        }
     }
 
     /// Makes room for saving one state.

@@ -22,6 +22,12 @@ impl WriteTxn {
     /// The table behind a handle as this transaction has it. `None`: it does not exist here.
     #[inline]
     pub(crate) fn tree(&self, no: TableNo) -> Result<Option<Tree>> {
+        self.tree_of(no)
+    }
+
+    /// The same in the midst of the caller's code: so the tree is copied once.
+    #[inline(always)]
+    pub(super) fn tree_of(&self, no: TableNo) -> Result<Option<Tree>> {
         self.check_usable()?;
         if no == TableNo::MAIN {
             return Ok(Some(self.main));
@@ -53,7 +59,7 @@ impl WriteTxn {
     }
 
     /// A table that was used before, as the transaction has it now.
-    #[inline]
+    #[inline(always)]
     fn tree_at(&self, at: usize) -> Result<Option<Tree>> {
         let state = self.tables.borrow().state(at);
         match state {
@@ -135,6 +141,18 @@ impl WriteTxn {
     pub(super) fn remember(&self, at: usize, state: TableState) {
         let level = self.levels.last().map(|level| level.tables);
         self.tables.borrow_mut().set(at, state, level);
+    }
+
+    /// An edit of a table has ended well, for which room was made: perhaps it has changed.
+    #[inline]
+    pub(super) fn note_edited(&mut self, no: TableNo, tree: &Tree) {
+        let changed = self.txnid();
+        if no != TableNo::MAIN {
+            let level = self.levels.last().map(|level| level.tables);
+            self.tables.get_mut().note_edited(no, tree, changed, level);
+        } else if *tree != self.main {
+            self.main = Tree { changed, ..*tree };
+        }
     }
 
     /// Creates the table unless it exists; its number.

@@ -199,6 +199,7 @@ impl Pages {
     /// Ends an operation, or rests between two: spills if the write buffer is full, and goes on
     /// under the next id where that lets dead pages serve again, or makes a nested level sure of
     /// what it writes (I6).
+    #[inline(always)]
     pub(crate) fn settle(&mut self) -> Result<()> {
         self.spill()?;
         let txnid = self.txnid();
@@ -206,7 +207,12 @@ impl Pages {
         if self.outgoing.fixed || doubtful.is_none() && !self.space.has_dead() {
             return Ok(());
         }
-        let doubtful = doubtful.unwrap_or(0);
+        self.reuse_dead(doubtful.unwrap_or(0))
+    }
+
+    /// Goes on under the next id, if that is worth it.
+    #[cold]
+    fn reuse_dead(&mut self, doubtful: u64) -> Result<()> {
         if self.space.wants_rise(&*self.store, self.buffers.pages(), doubtful)? {
             self.spill_all()?;
         }
@@ -239,11 +245,20 @@ impl Pages {
 
     /// Writes out every buffered page if there are more than the limit, or some of them if they are
     /// worth it. Call it only where no page is held, so none needs a mark that keeps it.
+    #[inline(always)]
     pub(crate) fn spill(&mut self) -> Result<()> {
         if self.buffers.pages() > self.outgoing.spill_pages {
             return self.spill_all();
         }
-        if self.outgoing.finished.len() * self.page_bytes() >= WRITE_BYTES_MAX {
+        let page_bytes = self.page_bytes();
+        let has_finished = self.outgoing.finished.len() * page_bytes >= WRITE_BYTES_MAX;
+        let has_values = self.buffers.value_pages() * page_bytes > VALUE_BYTES_MAX;
+        if has_finished || has_values { self.spill_some(has_finished) } else { Ok(()) }
+    }
+
+    #[cold]
+    fn spill_some(&mut self, finished: bool) -> Result<()> {
+        if finished {
             let mut out = std::mem::take(&mut self.outgoing.finished);
             out.retain(|pgno| self.buffers.get(Pgno(*pgno), Body::Node).is_some());
             self.spill_these(out)?;

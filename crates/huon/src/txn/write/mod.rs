@@ -23,7 +23,7 @@ use crate::txn::meaning::{TableInfo, has_own_values, value_order};
 use crate::txn::names::TableNo;
 use crate::txn::notes::Notes;
 use crate::txn::once_list::Attachments;
-use crate::txn::open_tables::{OpenTables, TableState};
+use crate::txn::open_tables::OpenTables;
 use crate::txn::order::built_in;
 use crate::txn::{Base, Core, KeptInfos, Release};
 use extension::Extensions;
@@ -291,6 +291,7 @@ impl WriteTxn {
         self.base.as_deref().expect(BASE_THERE)
     }
 
+    #[inline]
     fn base_mut(&mut self) -> &mut Base {
         self.base.as_deref_mut().expect(BASE_THERE)
     }
@@ -300,6 +301,7 @@ impl WriteTxn {
         &self.base().pages
     }
 
+    #[inline]
     pub(crate) fn pages_mut(&mut self) -> &mut Pages {
         &mut self.base_mut().pages
     }
@@ -311,6 +313,7 @@ impl WriteTxn {
     }
 
     /// The contents of the transaction may differ from now on.
+    #[inline]
     fn renew_stamp(&mut self) {
         let WriteTxn { core, base, .. } = self;
         base.as_deref_mut().expect(BASE_THERE).renew_stamp(core);
@@ -374,9 +377,8 @@ impl WriteTxn {
         how: How,
         act: impl FnOnce(&mut TreeMut<'_, AnyOrder<'_>>, &Handle<'_>) -> Result<R>,
     ) -> Result<R> {
-        let Some(before) = self.tree(no)? else { return Err(Error::TableNotFound) };
+        let Some(mut tree) = self.tree_of(no)? else { return Err(Error::TableNotFound) };
         self.tables.get_mut().make_room()?;
-        let mut tree = before;
         let done = self.run(how, |txn| {
             let WriteTxn { core, kept, base, .. } = txn;
             let handle = Handle { core, kept, no };
@@ -388,15 +390,7 @@ impl WriteTxn {
             let Base { pages, finger, .. } = base.as_deref_mut().expect(BASE_THERE);
             act(&mut TreeMut { pages, tree: &mut tree, order, finger }, &handle)
         })?;
-        if tree != before {
-            tree.changed = self.pages().txnid();
-            if no == TableNo::MAIN {
-                self.main = tree;
-            } else {
-                let used = self.tables.get_mut().used(no).expect("the edit began with it");
-                self.remember(used.at, TableState::Found { tree, changed: true });
-            }
-        }
+        self.note_edited(no, &tree);
         Ok(done)
     }
 
