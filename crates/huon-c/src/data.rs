@@ -60,6 +60,7 @@ pub enum Outcome {
 }
 
 /// Refuses keys and values of lengths that the interface does not have.
+#[inline]
 pub(crate) fn check_lengths(env: &Env, dbi: &Dbi, key: &[u8], value: usize) -> Res<()> {
     let rules = env.rules()?;
     let values = if dbi.flags & DUPSORT == 0 { &rules.values } else { &rules.set_values };
@@ -261,6 +262,7 @@ impl Value<'_> {
 /// page that the transaction has written.
 const COPIED_BYTES_MAX: usize = 64 << 10;
 
+#[inline]
 pub(crate) fn store(
     txn: &Txn,
     writer: &mut Writer,
@@ -276,6 +278,7 @@ pub(crate) fn store(
 }
 
 /// The same by way of `room`, which has the key then, and the value behind it unless that is long.
+#[inline]
 pub(crate) fn store_by(
     txn: &Txn,
     writer: &mut Writer,
@@ -296,6 +299,7 @@ pub(crate) fn store_by(
 
 impl Writer {
     /// Keeps room for what is copied next, unless it is much.
+    #[inline]
     pub(crate) fn keep_room(&mut self, room: Vec<u8>) {
         if room.capacity() <= 2 * COPIED_BYTES_MAX {
             self.room = room;
@@ -346,6 +350,7 @@ fn store_own(
 
 /// Where the interface takes the last key again to append to its values, that is no key to be
 /// appended.
+#[inline]
 fn append_flags(txn: &Txn, engine: &WriteTxn, dbi: &Dbi, key: &[u8], flags: u32) -> Res<u32> {
     const BOTH: u32 = APPEND | APPENDDUP;
     if flags & BOTH != BOTH || !txn.env.rules()?.appends_to_last {
@@ -377,26 +382,35 @@ fn store_plain(
             _ => {}
         }
     }
-    let mut room = Vec::new();
-    let bytes = match value {
-        Value::Bytes(bytes) => bytes,
+    match value {
+        Value::Bytes(bytes) => {
+            put_plain(engine, table, key, bytes, flags).map(|()| Outcome::Stored)
+        }
         Value::Room(bytes) => {
+            let mut room = Vec::new();
             room.try_reserve_exact(bytes).map_err(|_| Fault::NoMemory)?;
             room.resize(bytes, 0);
-            &room
+            put_plain(engine, table, key, &room, flags)?;
+            let reserved = Reserved { table: behind, key: key.to_vec(), value: room };
+            let reserved = writer.reserved.insert(reserved);
+            Ok(Outcome::Room(reserved.value.as_mut_ptr()))
         }
-    };
+    }
+}
+
+fn put_plain(
+    engine: &mut WriteTxn,
+    table: RawTable,
+    key: &[u8],
+    value: &[u8],
+    flags: u32,
+) -> Res<()> {
     if flags & APPEND != 0 {
-        table.append(engine, key, bytes)?;
+        table.append(engine, key, value)?;
     } else {
-        table.put(engine, key, bytes)?;
+        table.put(engine, key, value)?;
     }
-    if let Value::Bytes(_) = value {
-        return Ok(Outcome::Stored);
-    }
-    let reserved = Reserved { table: behind, key: key.to_vec(), value: room };
-    let reserved = writer.reserved.insert(reserved);
-    Ok(Outcome::Room(reserved.value.as_mut_ptr()))
+    Ok(())
 }
 
 fn store_dup(

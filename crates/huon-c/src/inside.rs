@@ -405,12 +405,19 @@ impl Writer {
 
     /// The engine's transaction for a change: its limits are then as they were set for this
     /// process.
+    #[inline]
     pub fn changing(&mut self, env: &Env) -> Res<&mut WriteTxn> {
         self.settle_all()?;
-        let Some(max_bytes) = env.max_bytes() else { return self.txn_mut() };
-        if max_bytes == self.fitted_bytes {
-            return self.txn_mut();
+        if let Some(max_bytes) = env.max_bytes()
+            && max_bytes != self.fitted_bytes
+        {
+            self.limit_to(max_bytes)?;
         }
+        self.txn_mut()
+    }
+
+    #[cold]
+    fn limit_to(&mut self, max_bytes: u64) -> Res<()> {
         if max_bytes < LEAST_MAX_BYTES {
             return Err(Fault::MapFull);
         }
@@ -428,7 +435,7 @@ impl Writer {
             };
         }
         self.fitted_bytes = if fits { max_bytes } else { 0 };
-        self.txn_mut()
+        Ok(())
     }
 
     /// Stores what the caller has written so far into the place that it was given.
@@ -443,8 +450,8 @@ impl Writer {
     /// The same before a change, after which the place is no longer the caller's.
     #[inline]
     pub(crate) fn settle_all(&mut self) -> Res<()> {
-        self.settle()?;
         if self.reserved.is_some() {
+            self.settle()?;
             self.spent = self.reserved.take();
         }
         Ok(())

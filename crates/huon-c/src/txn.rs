@@ -236,19 +236,26 @@ impl Txn {
     /// Refuses a thread that may not use it.
     #[inline]
     pub(crate) fn check(&self) -> Res<()> {
+        self.check_as(ThisThread::get())
+    }
+
+    #[inline]
+    fn check_as(&self, me: ThisThread) -> Res<()> {
         self.check_alive()?;
-        if self.env.is_closed() {
-            return Err(Fault::BadTxn);
-        }
-        self.check_thread()
+        if self.env.is_closed() { Err(Fault::BadTxn) } else { self.check_thread_as(me) }
     }
 
     /// Refuses a thread that it does not belong to.
     #[inline]
     pub fn check_thread(&self) -> Res<()> {
+        self.check_thread_as(ThisThread::get())
+    }
+
+    #[inline]
+    fn check_thread_as(&self, me: ThisThread) -> Res<()> {
         match self.thread.load(Ordering::Relaxed) {
             0 => Ok(()),
-            thread if thread == me() => Ok(()),
+            thread if thread == me.number() => Ok(()),
             _ => Err(Fault::WrongThread),
         }
     }
@@ -305,8 +312,9 @@ impl Txn {
     #[inline]
     pub fn writer(&self) -> Res<BiasedGuard<'_, Writer>> {
         let Body::Write(writer) = &self.body else { return Err(Fault::ReadOnly) };
-        self.check()?;
-        let mut writer = lock_writer_now(writer)?;
+        let me = ThisThread::get();
+        self.check_as(me)?;
+        let mut writer = writer.try_lock_as(me).map(used).ok_or(Fault::BadTxn)?;
         self.check_innermost(&writer)?;
         if !writer.readers.is_empty() {
             return Err(Fault::BadTxn);
