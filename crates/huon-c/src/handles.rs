@@ -300,7 +300,7 @@ impl<T> Default for Recent<T> {
 
 /// The object whose handle a thread closed last, for the next one that it opens: so that costs no
 /// allocation, and its place changes hands only now and then. To be kept in a `thread_local!`.
-pub(crate) struct Spare<T: 'static>(Cell<Option<Kept<T>>>);
+pub struct Spare<T: 'static>(Cell<Option<Kept<T>>>);
 
 struct Kept<T: 'static> {
     all: &'static Handles<T>,
@@ -311,13 +311,13 @@ struct Kept<T: 'static> {
 
 impl<T> Spare<T> {
     /// None yet.
-    pub(crate) const fn new() -> Spare<T> {
+    pub const fn new() -> Spare<T> {
         Spare(Cell::new(None))
     }
 
     /// Closes a handle, and keeps its object, if `rest` makes it fit for that; `false`: it is as it
     /// was. An object that others share is not kept.
-    pub(crate) fn keep(
+    pub fn keep(
         &self,
         all: &'static Handles<T>,
         handle: usize,
@@ -340,7 +340,7 @@ impl<T> Spare<T> {
 
     /// Gives the object that was kept its new handle, once `renew` has made of it what it is to be;
     /// `None`: there is none, or nothing came of that.
-    pub(crate) fn open(&self, renew: impl FnOnce(&Arc<T>, usize) -> bool) -> Option<usize> {
+    pub fn open(&self, renew: impl FnOnce(&Arc<T>, usize) -> bool) -> Option<usize> {
         let kept = self.0.take()?;
         let is_renewed =
             kept.place.lock().as_ref().is_some_and(|object| renew(object, kept.handle));
@@ -362,6 +362,12 @@ impl<T> Drop for Kept<T> {
         self.place.generation.store(generation_of(self.handle), Ordering::Release);
         self.all.give_back(self.index);
         drop(object);
+    }
+}
+
+impl<T> Default for Spare<T> {
+    fn default() -> Spare<T> {
+        Spare::new()
     }
 }
 

@@ -42,7 +42,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use env::{Env, Rules, read_ahead, reserve_bytes};
 pub use fault::{Fault, Res};
-pub use handles::{Handles, Recent};
+pub use handles::{Handles, Recent, Spare};
 pub use inside::{Access, Reader, View, Writer};
 pub use threads::{comparing, lock, me, register, unregister};
 pub use txn::{Begin, Ended, State, Txn};

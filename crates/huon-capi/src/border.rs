@@ -110,10 +110,12 @@ pub(crate) fn enter<T, H>(
     to: Option<&mut MaybeUninit<*mut H>>,
     make: impl FnOnce() -> Res<T>,
 ) -> Res<()> {
-    fill(to, std::ptr::null_mut(), || {
-        let handle = all.insert(Arc::new(make()?)).ok_or(Fault::TOO_MANY)?;
-        Ok(handle as *mut H)
-    })
+    fill(to, std::ptr::null_mut(), || Ok(insert(all, make()?)? as *mut H))
+}
+
+/// Enters an object, and returns its handle.
+pub(crate) fn insert<T>(all: &'static Handles<T>, object: T) -> Res<usize> {
+    all.insert(Arc::new(object)).ok_or(Fault::TOO_MANY)
 }
 
 /// The object of a handle.
@@ -168,6 +170,11 @@ impl<T> Own<T> {
             return Err(Fault::IN_USE);
         }
         huon_c::lock(&self.value).map_err(|_| Fault::IN_USE)
+    }
+
+    /// Whether its calls wait for each other.
+    pub(crate) fn waits(&self) -> bool {
+        self.waits
     }
 
     /// Whether it is of the process that this one was forked from.

@@ -5,11 +5,11 @@
 //!     is an error.
 //! A2. The caller answers for pointers to its memory: each is null, or good for what it is for
 //!     until the call returns. A null one where something is needed is an error.
-//! A3. Nothing unwinds into C ([`border`]).
+//! A3. Nothing unwinds into C (`border`).
 //! A4. What is given is copied or read before the call returns. What is shown lies in the snapshot
 //!     of a transaction, or in that transaction's own room, and says for how long.
 //! A5. What is written in Rust's types is checked by them: an address that is null or good is an
-//!     `Option` of a reference. Only [`bytes`] turns addresses into slices.
+//!     `Option` of a reference. Only `bytes` turns addresses into slices.
 //!
 //! Functions that look at arrays or texts are unsafe to call from Rust, for A2.
 

@@ -9,14 +9,15 @@
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 
 use huon::{Error, Parked, ReadTxn, Resting, Ticket, WriteTxn};
-use huon_c::{Handles, Recent, View};
+use huon_c::{Handles, Recent, Spare, View};
 
 use super::codes::{HUON_BAD_TXN, HUON_TIMED_OUT};
 use super::env::{answer, duration, env_of, huon_env};
 use super::options;
-use crate::border::{Fault, Own, Res, border, close, done, enter, give, object};
+use crate::border::{Fault, Own, Res, border, close, done, enter, fill, give, insert, object};
 use crate::bytes::{huon_bytes, huon_pair, shown, shown_pair};
 
 /// A transaction: one that reads, or one that writes. Any thread may use it, one call at a time.
@@ -40,6 +41,8 @@ static TICKETS: Handles<Ticket> = Handles::new(4);
 
 thread_local! {
     static RECENT: Recent<Own<Inside>> = const { Recent::new() };
+    /// Of the read transaction that ended last, for the next one.
+    static SPARE: Spare<Own<Inside>> = const { Spare::new() };
 }
 
 /// A transaction as C holds it: what a call works with.
@@ -164,6 +167,9 @@ pub(super) use in_view;
 /// Takes the transaction of a handle that is to end (X2). `None`: it is the parent's, and left
 /// alone.
 fn ending(txn: *mut huon_txn) -> Res<Option<Stage>> {
+    if let Some(stage) = spared(txn) {
+        return Ok(Some(stage));
+    }
     let found = object(&TXNS, txn)?;
     if found.is_inherited() {
         // Threads of the parent may have been in the middle of changing it.
@@ -173,6 +179,21 @@ fn ending(txn: *mut huon_txn) -> Res<Option<Stage>> {
     let mut inside = found.get()?;
     close(&TXNS, txn)?;
     Ok(Some(std::mem::replace(&mut inside.stage, Stage::Ended)))
+}
+
+/// The same for one that reads and no other call uses: the object serves the next one.
+fn spared(txn: *mut huon_txn) -> Option<Stage> {
+    let mut taken = None;
+    let rest = |own: &Own<Inside>| match own.get() {
+        Ok(mut inside) if own.waits() => {
+            taken = Some(std::mem::replace(&mut inside.stage, Stage::Ended));
+            true
+        }
+        _ => false,
+    };
+    RECENT.with(|recent| recent.forget(txn as usize));
+    let is_kept = SPARE.try_with(|spare| spare.keep(&TXNS, txn as usize, rest));
+    if is_kept == Ok(true) { taken } else { None }
 }
 
 /// Ends a transaction; what its commit came to, if it writes.
@@ -196,9 +217,20 @@ pub extern "C" fn huon_begin_read(
     txn: Option<&mut MaybeUninit<*mut huon_txn>>,
 ) -> c_int {
     border("huon_begin_read", || {
-        enter(&TXNS, txn, || {
-            let begun = Stage::Reads(Box::new(env_of(env)?.read()?));
-            Ok(Own::waiting(Inside::new(begun)))
+        fill(txn, std::ptr::null_mut(), || {
+            let mut begun = Some(Stage::Reads(Box::new(env_of(env)?.read()?)));
+            let renew = |own: &Arc<Own<Inside>>, _| match own.get() {
+                Ok(mut inside) => {
+                    inside.stage = begun.take().unwrap_or(Stage::Ended);
+                    true
+                }
+                Err(_) => false,
+            };
+            if let Ok(Some(handle)) = SPARE.try_with(|spare| spare.open(renew)) {
+                return Ok(handle as *mut huon_txn);
+            }
+            let begun = begun.unwrap_or(Stage::Ended);
+            Ok(insert(&TXNS, Own::waiting(Inside::new(begun)))? as *mut huon_txn)
         })
     })
 }

@@ -95,6 +95,35 @@ fn gets_and_steps_allocate_nothing() {
     }
 }
 
+#[test]
+fn a_reader_begins_and_ends_with_one_allocation() {
+    let env = Env::new();
+    env.table(&[]);
+    let mut handles = Vec::with_capacity(200);
+    // The first one makes what the thread keeps for the others.
+    ok(huon_abort(env.read()));
+    let made = allocations(|| {
+        for _ in 0..100 {
+            let txn = env.read();
+            ok(huon_abort(txn));
+            handles.push(txn);
+        }
+    });
+    assert_eq!(made, 100, "the engine's own transaction");
+    handles.sort();
+    handles.dedup();
+    assert_eq!(handles.len(), 100, "an old handle is none");
+    let txn = env.read();
+    let made = allocations(|| {
+        for _ in 0..100 {
+            ok(huon_reset(txn));
+            ok(huon_renew(txn));
+        }
+    });
+    assert_eq!(made, 0, "one that comes back");
+    ok(huon_abort(txn));
+}
+
 /// Gets in a process of its own, which the test below watches.
 #[test]
 fn gets_of_another_process() {
