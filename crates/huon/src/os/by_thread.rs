@@ -5,10 +5,10 @@
 //! running threads have the same.
 //!
 //! 1. A value is the thread's whose address stands beside it. No other thread looks at it.
-//! 2. A thread takes a place that is free, and none but the one that its address leads to. At the
+//! 2. A thread takes a place that is free, and none but the two that its address leads to. At the
 //!    thread's end the place is free again: what comes before that end has no reference any more.
-//! 3. Of threads that lead to one place the first has it, and the others have no value here. So
-//!    there is one beside it that is thread-local, for callers that need one in any case.
+//! 3. Of threads that lead to two places the first two have them, and the others have no value
+//!    here. So there is one beside it that is thread-local, for callers that need one in any case.
 //! 4. A forked child has the places of all threads of its parent, and none of those threads but
 //!    its own. A new thread that leads to the place of one may find it taken, or its own: what
 //!    lies there must say itself whether it is the child's.
@@ -62,10 +62,11 @@ impl<T> OfThread<T> {
     }
 }
 
-/// The place that an address leads to.
+/// The places that an address leads to.
 #[inline(always)]
-fn number(thread: usize) -> usize {
-    ((thread as u64).wrapping_mul(SPREAD) >> (u64::BITS - PLACES.ilog2())) as usize
+fn numbers(thread: usize) -> [usize; 2] {
+    let first = ((thread as u64).wrapping_mul(SPREAD) >> (u64::BITS - PLACES.ilog2())) as usize;
+    [first, first ^ 1]
 }
 
 impl<T: Send> ByThread<T> {
@@ -74,19 +75,13 @@ impl<T: Send> ByThread<T> {
         ByThread(places)
     }
 
-    #[inline(always)]
-    fn place(&self, me: usize) -> &OfThread<T> {
-        &self.0[number(me)]
-    }
-
     /// Does something with the value of the calling thread; `None`: it has none here.
     #[inline(always)]
     pub fn with<R>(&self, work: impl FnOnce(&T) -> R) -> Option<R> {
         let me = thread::pointer();
-        let place = self.place(me);
-        if place.thread.load(Ordering::Relaxed) != me {
-            return None;
-        }
+        let is_mine = |place: &&OfThread<T>| place.thread.load(Ordering::Relaxed) == me;
+        let [first, second] = numbers(me).map(|number| &self.0[number]);
+        let place = Some(first).filter(is_mine).or_else(|| Some(second).filter(is_mine))?;
         // SAFETY: the place is this thread's (invariant 1), and that before the thread's end.
         Some(work(unsafe { &*place.value.get() }))
     }
@@ -117,14 +112,13 @@ impl<T: Send> ByThread<T> {
             return false;
         }
         let me = thread::pointer();
-        let thread = &self.place(me).thread;
-        let was = thread.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed);
-        // Its own already: of a thread that the parent of this process has (invariant 4).
-        let is_taken = was.is_ok() || was == Err(me);
-        if is_taken {
-            taken.0.set(Some(thread));
-        }
-        is_taken
+        let places = numbers(me).map(|number| &self.0[number].thread);
+        taken.0.set(places.into_iter().find(|thread| {
+            let was = thread.compare_exchange(FREE, me, Ordering::Acquire, Ordering::Relaxed);
+            // Its own already: of a thread that the parent of this process has (invariant 4).
+            was.is_ok() || was == Err(me)
+        }));
+        taken.0.get().is_some()
     }
 }
 
@@ -196,8 +190,8 @@ mod tests {
     fn threads_side_by_side_lead_to_places_of_their_own() {
         for stack_bytes in [128 << 10, 1 << 20, 2 << 20, 8 << 20, 64 << 20] {
             for apart in [stack_bytes, stack_bytes + 4096] {
-                let numbers = (0..16).map(|n| number(0x7f3a_5c00_0740 + n * apart));
-                let places = numbers.collect::<std::collections::BTreeSet<_>>();
+                let firsts = (0..16).map(|n| numbers(0x7f3a_5c00_0740 + n * apart)[0]);
+                let places = firsts.collect::<std::collections::BTreeSet<_>>();
                 assert!(places.len() >= 12, "{apart}: {places:?}");
             }
         }
