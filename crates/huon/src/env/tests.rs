@@ -399,6 +399,22 @@ fn a_load_grows_the_file_in_few_steps() {
     assert!(bytes > 20 << 20 && grows <= 8 + bytes / (1 << 20), "{grows} steps to {bytes} bytes");
 }
 
+/// Steps are bounded by the tail that is cut off, yet not down to single pages.
+#[test]
+fn a_file_of_which_short_tails_are_cut_off_grows_by_many_pages() {
+    let disk = SimDisk::new(16 << 20).unwrap().quiet();
+    let mut options = Env::options();
+    let env = options.max_bytes(16 << 20).shrink_bytes(4096).open_simulated(&disk).unwrap();
+    env.update(|txn| {
+        let t = txn.create_table(&T)?;
+        (0..5000).try_for_each(|n| t.put(txn, n, &[1; 1000]).map(drop))
+    })
+    .unwrap();
+    let pages = env.info().unwrap().file_bytes / 4096;
+    let grows = env.core().unwrap().store.storage.counts().grows;
+    assert!(pages > 1200 && grows <= 8 + pages / 16, "{grows} steps to {pages} pages");
+}
+
 #[test]
 fn a_write_transaction_begins_while_settings_are_changed() {
     let disk = SimDisk::new(8 << 20).unwrap();

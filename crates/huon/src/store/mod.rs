@@ -65,6 +65,8 @@ const SPARE_BUFFERS_MAX: usize = 4096;
 const RESERVE_PAGES: u32 = 64;
 const RESERVE_PAGES_MIN: u64 = 4;
 const RESERVE_SHARE: u64 = 4;
+/// Pages that a file grows by, however short the tail is that is cut off.
+const GROW_PAGES_MIN: u32 = 16;
 /// The growth step where the geometry leaves it open: a file doubles until this step is reached,
 /// and grows by a share of it from then on.
 const GROW_BYTES_MIN: u64 = 1 << 20;
@@ -424,14 +426,15 @@ impl Store {
         }
     }
 
-    /// With what is kept behind the pages in use, it is shorter than a tail that is cut off.
+    /// With the pages kept behind those in use, shorter than a tail that is to be cut off, if that
+    /// leaves it some pages.
     fn growth_by_size(&self, file_pages: u32) -> u32 {
         let file_bytes = self.offset(file_pages);
         let step = file_bytes.min(GROW_BYTES_MIN).max(file_bytes / GROW_SHARE);
         let step = (step.min(GROW_BYTES_MAX) / self.page_bytes as u64) as u32;
         match self.shrink_pages.load(Ordering::Relaxed) {
             0 => step,
-            shrink => step.min(shrink.saturating_sub(RESERVE_PAGES + 1)),
+            shrink => step.min(shrink.saturating_sub(RESERVE_PAGES + 1).max(GROW_PAGES_MIN)),
         }
     }
 
