@@ -18,7 +18,8 @@ use super::types::{Kind, Pgno, Ptr, Reason, Txnid};
 /// Bytes of an encoded [`Item`].
 pub(crate) const ITEM_BYTES: usize = 24;
 
-const ITEMS_START: usize = HEADER_BYTES + 16;
+/// Where the items begin.
+pub(super) const ITEMS_START: usize = HEADER_BYTES + 16;
 const ITEMS_MAX: usize = 78;
 
 /// Retired pages, or a chain of chunks.

@@ -73,6 +73,12 @@ pub(super) fn tag(kind: PayloadKind, payload_bytes: usize) -> [u8; TAG_BYTES] {
     ((kind as u32) << KIND_SHIFT | payload_bytes as u32).to_le_bytes()
 }
 
+/// Bytes of the payload of a cell with this tag.
+#[inline(always)]
+pub(super) fn payload_bytes_of(tag: [u8; TAG_BYTES]) -> usize {
+    (u32::from_le_bytes(tag) & ((1 << KIND_SHIFT) - 1)) as usize
+}
+
 /// A record of a leaf.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) struct Cell<'p> {
@@ -209,15 +215,15 @@ impl<'p> SlottedLeaf<'p> {
         let key_at = slot_offset(slot) + TAG_BYTES;
         let payload_at = key_at + slot_key_bytes(slot);
         let tag = self.page.get(key_at - TAG_BYTES..key_at).and_then(|tag| tag.first_chunk());
-        let Some(tag) = tag.map(|tag| u32::from_le_bytes(*tag)) else { return Err(Reason::Cell) };
-        let mut end = payload_at + (tag & ((1 << KIND_SHIFT) - 1)) as usize;
+        let Some(tag) = tag else { return Err(Reason::Cell) };
+        let mut end = payload_at + payload_bytes_of(*tag);
         if planted::is(Bug::ValueLength) {
             end = end.min(self.page.len());
         }
         // The end first: what lies before it need not be compared then.
         let Some(payload) = self.page.get(payload_at..end) else { return Err(Reason::Cell) };
         let Some(key) = self.page.get(key_at..payload_at) else { return Err(Reason::Cell) };
-        let Some(kind) = PayloadKind::decode(tag >> KIND_SHIFT) else {
+        let Some(kind) = PayloadKind::decode(u32::from_le_bytes(*tag) >> KIND_SHIFT) else {
             return Err(Reason::CellKind);
         };
         Ok(Cell { key, kind, payload })

@@ -69,6 +69,9 @@ const SWEEP: usize = 196;
 const ZERO: usize = 216;
 const ITEMS: usize = 256;
 
+/// Bytes before the items.
+pub(super) const FRAME_BYTES: usize = ITEMS;
+
 const _: () = {
     assert!(MAIN + TREE_BYTES == MARKERS);
     assert!(ITEMS + META_ITEMS_MAX * ITEM_BYTES == META_BYTES);
@@ -436,6 +439,18 @@ impl super::checksum::Sealer {
     pub fn meta(block: &mut [u8; META_BYTES]) {
         stamp(block);
     }
+}
+
+/// Whether a block begins as a meta does.
+pub(super) fn is_meta(block: &[u8]) -> bool {
+    block.starts_with(MAGIC) && block.len() == META_BYTES
+}
+
+/// Free-space items of a block that begins with this frame.
+pub(super) fn item_count(frame: &[u8]) -> usize {
+    frame.get(ITEM_COUNT..).and_then(|rest| rest.first_chunk()).map_or(0, |count| {
+        u32::from_le_bytes(*count) as usize
+    })
 }
 
 /// The checksum that a meta block carries.

@@ -25,6 +25,7 @@ mod branch_edit;
 mod checksum;
 mod chunk;
 mod compare;
+pub(crate) mod difference;
 mod divide;
 mod fixed;
 pub(crate) mod header;

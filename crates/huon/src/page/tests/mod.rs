@@ -2,6 +2,7 @@
 //! size.
 
 mod branch;
+mod difference;
 mod divide;
 mod fixed;
 mod hostile;

@@ -159,7 +159,7 @@ fn chunks_come_back() {
     assert_eq!((chunk_capacity(256), chunk_capacity(4096)), (8, 78));
 }
 
-fn meta() -> Meta {
+pub(super) fn meta() -> Meta {
     Meta {
         uuid: [0x3C; 16],
         page_bytes: 4096,
