@@ -8,7 +8,7 @@ use syn::{Item, UseTree};
 use crate::source::Source;
 
 /// Lowest first. A new top-level module of the engine needs its place here.
-const LAYERS: [&str; 16] = [
+const LAYERS: [&str; 17] = [
     "error",
     "alloc",
     "planted",
@@ -18,6 +18,7 @@ const LAYERS: [&str; 16] = [
     "os",
     "lock",
     "page",
+    "journal",
     "sim",
     "store",
     "tree",

@@ -90,6 +90,7 @@ mod alloc;
 mod env;
 mod error;
 mod failpoint;
+mod journal;
 #[cfg_attr(any(loom, shuttle), allow(dead_code, reason = "a model uses a part of it"))]
 mod lock;
 mod ops;

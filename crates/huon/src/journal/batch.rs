@@ -1,0 +1,142 @@
+//! A batch: the records of one flush of the journal, in whole blocks.
+//!
+//! ```text
+//!  0  8 bytes  "HUONJNL\n"        40  u64  place
+//!  8  u64  checksum of what       48  u64  checksum of the batch before (J2.5)
+//!          follows, to the end    56  u64  txnid of the newest snapshot that it makes durable
+//!          of the records         64  u32  bytes of all records
+//! 16  u32  version                68  12 zeros
+//! 20  u32  records                80  records, one behind the other
+//! 24  16 bytes  uuid of the file      zeros to the end of the block
+//! ```
+//!
+//! J2.5: one checksum over the whole batch. It covers the uuid, the place and the checksum of the
+//! batch before: a batch is believed only behind that very one, and whole.
+
+use super::record::Record;
+use super::{BLOCK_BYTES, Place, blocks_of};
+use crate::alloc::{Reserved, TryGrow};
+use crate::page::{Seal, Txnid};
+
+/// Bytes before the records.
+pub(crate) const BATCH_HEADER_BYTES: usize = 80;
+
+const MAGIC: &[u8; 8] = b"HUONJNL\n";
+/// The version of this picture.
+const VERSION: u32 = 1;
+const CHECKSUM: usize = 8;
+const VERSION_AT: usize = 16;
+const RECORDS: usize = 20;
+const UUID: usize = 24;
+const PLACE: usize = 40;
+const CHAIN: usize = 48;
+const TXNID: usize = 56;
+const BYTES: usize = 64;
+const ZERO: usize = 68;
+
+/// What the header of a batch says beside its records.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct BatchHead {
+    pub(crate) uuid: [u8; 16],
+    /// Where it begins.
+    pub(crate) at: u64,
+    /// The checksum of the batch before it.
+    pub(crate) chain: u64,
+    pub(crate) txnid: Txnid,
+    pub(crate) records: u32,
+}
+
+/// Makes a batch of `bytes`, which hold room for the header and then the records, and pads them to
+/// whole blocks. Returns the place behind it.
+pub(crate) fn seal_batch(head: &BatchHead, bytes: &mut Vec<u8>) -> Reserved<Place> {
+    let end = bytes.len();
+    bytes[..CHECKSUM].copy_from_slice(MAGIC);
+    bytes[VERSION_AT..RECORDS].copy_from_slice(&VERSION.to_le_bytes());
+    bytes[RECORDS..UUID].copy_from_slice(&head.records.to_le_bytes());
+    bytes[UUID..PLACE].copy_from_slice(&head.uuid);
+    bytes[PLACE..CHAIN].copy_from_slice(&head.at.to_le_bytes());
+    bytes[CHAIN..TXNID].copy_from_slice(&head.chain.to_le_bytes());
+    bytes[TXNID..BYTES].copy_from_slice(&head.txnid.0.to_le_bytes());
+    bytes[BYTES..ZERO].copy_from_slice(&((end - BATCH_HEADER_BYTES) as u32).to_le_bytes());
+    bytes[ZERO..BATCH_HEADER_BYTES].fill(0);
+    let chain = Seal::new(&head.uuid).run(&bytes[VERSION_AT..]);
+    bytes[CHECKSUM..VERSION_AT].copy_from_slice(&chain.to_le_bytes());
+    let padding = end.next_multiple_of(BLOCK_BYTES) - end;
+    bytes.try_extend(std::iter::repeat_n(0, padding))?;
+    Ok(Place { next: head.at + blocks_of(end), anchor: head.at, chain })
+}
+
+/// A batch that is whole.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Batch<'b> {
+    pub(crate) head: BatchHead,
+    pub(crate) checksum: u64,
+    records: &'b [u8],
+}
+
+/// Why a block does not begin a batch.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum BatchFault {
+    /// There is none that is whole.
+    None,
+    /// It is whole, or may be, and of a version that this one does not know (J5.5).
+    Version(u32),
+}
+
+impl<'b> Batch<'b> {
+    /// Bytes of the batch that a block begins, without padding, as its header says.
+    pub(crate) fn bytes_at(block: &[u8]) -> Result<usize, BatchFault> {
+        if !block.starts_with(MAGIC) || block.len() < BATCH_HEADER_BYTES {
+            return Err(BatchFault::None);
+        }
+        match half(block, VERSION_AT) {
+            VERSION => Ok(BATCH_HEADER_BYTES + half(block, BYTES) as usize),
+            other => Err(BatchFault::Version(other)),
+        }
+    }
+
+    /// The batch in `bytes`, which have the length that its header says.
+    pub(crate) fn read(bytes: &'b [u8]) -> Result<Batch<'b>, BatchFault> {
+        if Batch::bytes_at(bytes)? != bytes.len() {
+            return Err(BatchFault::None);
+        }
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&bytes[UUID..PLACE]);
+        let checksum = word(bytes, CHECKSUM);
+        if Seal::new(&uuid).run(&bytes[VERSION_AT..]) != checksum {
+            return Err(BatchFault::None);
+        }
+        let head = BatchHead {
+            uuid,
+            at: word(bytes, PLACE),
+            chain: word(bytes, CHAIN),
+            txnid: Txnid(word(bytes, TXNID)),
+            records: half(bytes, RECORDS),
+        };
+        Ok(Batch { head, checksum, records: &bytes[BATCH_HEADER_BYTES..] })
+    }
+
+    /// Where the next batch begins.
+    pub(crate) fn behind(&self) -> Place {
+        let blocks = blocks_of(BATCH_HEADER_BYTES + self.records.len());
+        Place { next: self.head.at + blocks, anchor: self.head.at, chain: self.checksum }
+    }
+
+    /// All records; `None` in the place of one that is none.
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<Record<'b>>> {
+        let mut rest = self.records;
+        (0..self.head.records).map(move |_| Record::take(&mut rest))
+    }
+}
+
+fn half(bytes: &[u8], at: usize) -> u32 {
+    let mut half = [0; 4];
+    half.copy_from_slice(&bytes[at..at + 4]);
+    u32::from_le_bytes(half)
+}
+
+fn word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    word.copy_from_slice(&bytes[at..at + 8]);
+    u64::from_le_bytes(word)
+}

@@ -1,0 +1,40 @@
+//! The journal: what transactions did, in a file beside the data file, so that a durable commit is
+//! one append.
+//!
+//! A durable commit leaves a *record* of the pages that it wrote. All records of snapshots that are
+//! sealed, and not in the journal yet, go there together as a *batch* of whole blocks, and one
+//! flush of the journal makes all of them durable. A flush of the data file is a checkpoint: its
+//! meta names the *place* in the journal from which a recovery goes on.
+//!
+//! The journal is a ring of blocks of [`BLOCK_BYTES`]. Places count blocks through all laps; place
+//! `p` lies in block `p mod blocks`. Rules with the letter J are those of docs/INVARIANTS.md.
+//!
+//! Pure: bytes to meaning, and back.
+
+mod batch;
+mod record;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use batch::{BATCH_HEADER_BYTES, Batch, BatchFault, BatchHead, seal_batch};
+pub(crate) use record::{BaseName, PageRecord, RECORD_BYTES_MAX, Record, RecordWriter};
+
+/// Bytes of a block: a batch begins with one of its own, so that no block that holds acknowledged
+/// records is written again (J2.7).
+pub(crate) const BLOCK_BYTES: usize = 4096;
+
+/// A place in the journal, and the batch before it: what the next batch there is bound to.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub(crate) struct Place {
+    /// Where the next batch begins.
+    pub(crate) next: u64,
+    /// Where the batch before it begins.
+    pub(crate) anchor: u64,
+    /// The checksum of that batch.
+    pub(crate) chain: u64,
+}
+
+/// How many blocks hold so many bytes.
+pub(crate) fn blocks_of(bytes: usize) -> u64 {
+    bytes.div_ceil(BLOCK_BYTES) as u64
+}
