@@ -87,12 +87,7 @@ impl RecordWriter {
         Ok(())
     }
 
-    fn difference(
-        &mut self,
-        old: Option<&[u8]>,
-        new: &[u8],
-        scratch: &mut [u8],
-    ) -> Reserved<()> {
+    fn difference(&mut self, old: Option<&[u8]>, new: &[u8], scratch: &mut [u8]) -> Reserved<()> {
         if self.given_up {
             return Ok(());
         }

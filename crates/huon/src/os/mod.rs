@@ -25,6 +25,7 @@ mod file;
 mod first_words;
 mod fork_lock;
 mod handover;
+mod journal_file;
 mod lock_file;
 mod map;
 mod map_pages;
@@ -51,6 +52,7 @@ pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use first_words::FirstWords;
 pub use fork_lock::{ForkGuard, ForkLock};
 pub(crate) use handover::Handover;
+pub(crate) use journal_file::RealJournal;
 pub(crate) use lock_file::LOCK_MAGIC;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;
@@ -162,6 +164,27 @@ pub(crate) trait Storage: Send + Sync {
     fn modified(&self) -> Result<u64>;
     /// Drops clean cached pages, so that reads see what the disk holds. Best effort.
     fn forget_cache(&self);
+    /// What was written and flushed through this handle.
+    fn counts(&self) -> IoCounts;
+}
+
+/// Bytes of a block of a journal: writes to it begin and end with one.
+pub(crate) const JOURNAL_BLOCK_BYTES: usize = 4096;
+
+/// A journal beside a data file: blocks that are there from the beginning, written over in turns.
+pub(crate) trait JournalFile: Send + Sync {
+    /// Its length; 0 if there is none.
+    fn bytes(&self) -> Result<u64>;
+    /// Makes one of so many bytes, all zero and flushed, in place of what is there.
+    fn make(&self, bytes: u64) -> Result<()>;
+    /// Fills the buffer from `offset` on.
+    fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<()>;
+    /// Writes whole blocks. Never extends the file.
+    fn write_at(&self, blocks: &[u8], offset: u64) -> Result<()>;
+    /// Flushes what was written. After a failure it is not known what of it is on the disk.
+    fn sync(&self) -> Result<()>;
+    /// Deletes it, if it is there.
+    fn delete(&self) -> Result<()>;
     /// What was written and flushed through this handle.
     fn counts(&self) -> IoCounts;
 }

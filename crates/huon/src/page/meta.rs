@@ -448,9 +448,10 @@ pub(super) fn is_meta(block: &[u8]) -> bool {
 
 /// Free-space items of a block that begins with this frame.
 pub(super) fn item_count(frame: &[u8]) -> usize {
-    frame.get(ITEM_COUNT..).and_then(|rest| rest.first_chunk()).map_or(0, |count| {
-        u32::from_le_bytes(*count) as usize
-    })
+    frame
+        .get(ITEM_COUNT..)
+        .and_then(|rest| rest.first_chunk())
+        .map_or(0, |count| u32::from_le_bytes(*count) as usize)
 }
 
 /// The checksum that a meta block carries.

@@ -143,7 +143,8 @@ fn fixed_leaves_chunks_and_metas_come_back() {
     let difference = there_and_back(Some(&old), &new);
     assert_eq!((difference[0], difference.len()), (4, 1 + 48 + 3 * 6 + 9 * 24));
     assert!(!is_plain(&there_and_back(None, &new)));
-    let meta = |items: &[Item]| Meta { used: 1000, items: items.to_vec(), ..super::records::meta() };
+    let meta =
+        |items: &[Item]| Meta { used: 1000, items: items.to_vec(), ..super::records::meta() };
     let (old, new) = (meta(&all[..40]).encode(), meta(&all[3..44]).encode());
     let difference = there_and_back(Some(&old), &new);
     assert_eq!(difference.len(), 1 + 256 + 6 + 4 * 24);

@@ -11,7 +11,7 @@ use std::time::Duration;
 pub(super) use super::ofd::ofd;
 use super::plain;
 pub(super) use super::plain::{
-    access_list, allocate, barrier, disk_waits, forget_cache, has_barrier, is_steady,
+    PAST_CACHE, access_list, allocate, barrier, disk_waits, forget_cache, has_barrier, is_steady,
     keep_from_children, memory_file, memory_limit, nameless, random, start_writing,
     wipe_in_children,
 };

@@ -16,7 +16,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use super::descriptor::open_kept;
-use super::files::fill;
+use super::files::{fill, flush, forget_cache, write_zeros};
 use super::system::{access_list, nameless};
 use crate::os::unique_number;
 
@@ -28,6 +28,8 @@ pub(crate) struct Beside {
     group: u32,
     access_list: Option<Vec<u8>>,
     bytes: u64,
+    /// Its blocks are written, and not only allocated.
+    written: bool,
     for_owner_only: bool,
 }
 
@@ -36,6 +38,11 @@ impl Beside {
     /// looks (1).
     pub(crate) fn lock_file(data: &File, bytes: u64, looks: bool) -> io::Result<Beside> {
         Ok(Beside { bytes, for_owner_only: looks, ..Beside::empty(data)? })
+    }
+
+    /// A journal of so many `bytes`, all written and flushed.
+    pub(crate) fn journal(self, bytes: u64) -> Beside {
+        Beside { bytes, written: true, ..self }
     }
 
     /// A file without contents beside `file`.
@@ -47,6 +54,7 @@ impl Beside {
             group: stat.gid(),
             access_list: access_list::of(file),
             bytes: 0,
+            written: false,
             for_owner_only: false,
         })
     }
@@ -58,6 +66,11 @@ impl Beside {
             return Ok(false);
         }
         fill(&draft.file, 0, self.bytes)?;
+        if self.written {
+            write_zeros(&draft.file, 0, self.bytes)?;
+            flush(&draft.file)?;
+            forget_cache(&draft.file);
+        }
         match draft.give_name(path) {
             Err(e) if is_without_links(&e) => self.make_in_place(path),
             named => named.map(|()| true),
@@ -165,7 +178,15 @@ impl Beside {
     pub(crate) fn of_mode(mode: u32, bytes: u64) -> Beside {
         // SAFETY: these only ask.
         let (owner, group) = unsafe { (libc::geteuid(), libc::getegid()) };
-        Beside { mode, owner, group, access_list: None, bytes, for_owner_only: false }
+        Beside {
+            mode,
+            owner,
+            group,
+            access_list: None,
+            bytes,
+            written: false,
+            for_owner_only: false,
+        }
     }
 }
 

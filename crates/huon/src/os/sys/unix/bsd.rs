@@ -5,9 +5,9 @@ use std::time::Duration;
 
 pub(super) use super::plain::no_ofd::ofd;
 pub(super) use super::plain::{
-    access_list, allocate, barrier, boot_id, disk_waits, flush, forget_cache, has_barrier,
-    is_steady, keep_from_children, memory_file, memory_limit, nameless, random, start_writing,
-    wipe_in_children,
+    PAST_CACHE, access_list, allocate, barrier, boot_id, disk_waits, flush, forget_cache,
+    has_barrier, is_steady, keep_from_children, memory_file, memory_limit, nameless, random,
+    start_writing, wipe_in_children,
 };
 #[cfg(not(target_os = "freebsd"))]
 pub(super) use super::plain::{thread_id, wait, wake};

@@ -14,6 +14,11 @@ pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
+/// The same, past the page cache (where the system has that for one file).
+pub(crate) fn open_past_cache(options: &mut OpenOptions) -> &mut OpenOptions {
+    options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | system::PAST_CACHE)
+}
+
 /// Creates files with these permissions, less those of the process's umask.
 pub(crate) fn set_mode(options: &mut OpenOptions, mode: u32) -> &mut OpenOptions {
     options.mode(mode)

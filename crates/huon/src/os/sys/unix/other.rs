@@ -2,9 +2,9 @@
 
 pub(super) use super::plain::no_ofd::ofd;
 pub(super) use super::plain::{
-    access_list, allocate, barrier, boot_id, disk_waits, flush, forget_cache, has_barrier,
-    is_steady, keep_from_children, memory_file, memory_limit, nameless, random, start_writing,
-    thread_id, wait, wake, wipe_in_children,
+    PAST_CACHE, access_list, allocate, barrier, boot_id, disk_waits, flush, forget_cache,
+    has_barrier, is_steady, keep_from_children, memory_file, memory_limit, nameless, random,
+    start_writing, thread_id, wait, wake, wipe_in_children,
 };
 
 pub(super) const MAPS_KEEP_LOCKS: bool = false;

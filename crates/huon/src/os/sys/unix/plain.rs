@@ -54,6 +54,9 @@ pub(super) fn flush(file: &File) -> io::Result<()> {
 
 pub(super) fn start_writing(_: &File) {}
 
+/// There is no flag for that.
+pub(super) const PAST_CACHE: libc::c_int = 0;
+
 pub(super) fn forget_cache(_: &File) {}
 
 /// No file system is known to be steady.
