@@ -79,6 +79,9 @@ pub enum Error {
         /// Page size that the caller asked for, in bytes.
         wanted: u32,
     },
+    /// The newest commits are in the file's journal, and that is not the one that goes with it; the
+    /// text says which file is wanted.
+    Journal(Box<str>),
     /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open
     /// again.
     Poisoned,
@@ -354,6 +357,7 @@ impl Error {
             Error::Version(_) => 15,
             Error::PageSize { .. } => 16,
             Error::Poisoned => 17,
+            Error::Journal(_) => 29,
             Error::Forked => 18,
             Error::Io(_) => 19,
             Error::Corrupt(_) => 20,
@@ -412,6 +416,7 @@ impl fmt::Display for Error {
             Error::PageSize { found, wanted } => {
                 write!(f, "the file has pages of {found} bytes, and {wanted} were asked for")
             }
+            Error::Journal(what) => write!(f, "{what}"),
             Error::Poisoned => write!(
                 f,
                 "a flush failed and what reached the disk is unknown; close the file in all \

@@ -86,6 +86,24 @@ points! {
     WriterLeft = "commit: role released",
     /// Before waiting for another client's flush.
     FlushAwaited = "flush: waiting for another's",
+    /// The record of a transaction is in the ring; nothing is sealed.
+    RecordPut = "commit: record put",
+    /// The journaller's lock is taken.
+    JournallerTaken = "journal: role taken",
+    /// The candidate of a flush of the journal is stored.
+    JournalCandidateStored = "journal: candidate stored",
+    /// A batch is written, and not flushed.
+    JournalWritten = "journal: batch written",
+    /// It is flushed.
+    JournalFlushed = "journal: batch flushed",
+    /// The place has moved behind it.
+    JournalPlaceMoved = "journal: place moved",
+    /// What it makes durable is published.
+    JournalPublished = "journal: published",
+    /// Nothing is in flight for the journal any more, and no client was notified.
+    JournalFlightEnded = "journal: flight ended",
+    /// A page of the journal is in the file again.
+    PageReplayed = "open: page replayed",
     /// The flusher lock is taken.
     FlusherTaken = "flush: role taken",
     /// A candidate is in flight.

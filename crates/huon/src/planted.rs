@@ -215,6 +215,16 @@ pub(crate) enum Bug {
     CommitNumber = 250,
     /// V1: the load of the published mark after the note that a client waits.
     WaitNoted = 251,
+    /// That a record which does not hold all pages is none (J1.1).
+    RecordPartly = 400,
+    /// The bound of the ring (J2.2).
+    RingRoom = 401,
+    /// The second look after the journal's candidate is stored (J2.4).
+    JournalCandidate = 402,
+    /// The question whether all since the durable snapshot has records (J3.1).
+    FloorUnchecked = 403,
+    /// The flush of the journal (J3.2).
+    JournalUnflushed = 404,
 }
 
 /// Whether a bug is planted.

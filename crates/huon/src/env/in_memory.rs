@@ -88,6 +88,7 @@ impl Options {
             storage: Box::new(RealFile::in_memory(options.reservation())?),
             shared: open::private_lock_file()?,
             private: true,
+            journal: None,
         };
         let nowhere = Path::new("");
         Env::from_opened(open::open(files, &options)?, nowhere, nowhere, &options)

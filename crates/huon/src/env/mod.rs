@@ -12,6 +12,8 @@ mod hostile_tests;
 mod ids_tests;
 mod in_memory;
 mod info;
+#[cfg(test)]
+mod journal_tests;
 mod keep;
 mod kinds;
 pub mod limits;
@@ -145,7 +147,8 @@ impl Env {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
             storage = Box::new(Faulty::new(disk, storage, plan.clone()));
         }
-        let files = open::OpenFiles { storage, shared, private };
+        let journal = (!private).then(|| disk.journal());
+        let files = open::OpenFiles { storage, shared, private, journal };
         let nowhere = Path::new("");
         Env::from_opened(open::open(files, options)?, nowhere, nowhere, options)
     }

@@ -19,7 +19,7 @@ use crate::env::modes;
 use crate::env::options::Options;
 use crate::error::{Error, Result};
 use crate::lock::{Board, Clients, GATE_TIMEOUT, Gate, Guest, Role, RoleKind};
-use crate::os::{self, Handover, Storage};
+use crate::os::{self, Handover, JournalFile, Storage};
 use crate::page::Meta;
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
@@ -111,7 +111,12 @@ pub(crate) fn open(mut files: OpenFiles, options: &Options) -> Result<Opened> {
                     Deserted::Opened(opened) => return Ok(*opened),
                     Deserted::Unreliable(storage) => {
                         drop(gate);
-                        files = OpenFiles { storage, shared: private_lock_file()?, private: true };
+                        files = OpenFiles {
+                            storage,
+                            shared: private_lock_file()?,
+                            private: true,
+                            journal: None,
+                        };
                         continue;
                     }
                 }
@@ -206,6 +211,7 @@ fn finish(
     store: Store,
     clients: Arc<Clients>,
     recovery: Recovery,
+    journal: Option<Box<dyn JournalFile>>,
     options: &Options,
 ) -> Result<Opened> {
     clients.register()?;
@@ -214,6 +220,8 @@ fn finish(
     let core = Core {
         store: Arc::new(store),
         flusher: Role::new(clients.clone(), RoleKind::Flusher),
+        journaller: Role::new(clients.clone(), RoleKind::Journaller),
+        journal,
         names: Arc::new(Names::new()),
         clients,
         fork_generation: os::fork_generation(),

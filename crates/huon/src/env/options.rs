@@ -69,6 +69,7 @@ pub struct Options {
     pub(crate) inherit_durability: bool,
     pub(crate) flush_bytes: u64,
     pub(crate) flush_ms: u64,
+    pub(crate) journal_bytes: Option<u64>,
     pub(crate) verify: Verify,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) lock_timeout: Duration,
@@ -107,6 +108,7 @@ impl Default for Options {
             inherit_durability: false,
             flush_bytes: u64::MAX,
             flush_ms: u64::MAX,
+            journal_bytes: None,
             verify: Verify::Pages,
             read_ahead: ReadAhead::IfItFits,
             lock_timeout: Duration::from_secs(30),
@@ -149,6 +151,24 @@ impl Options {
     /// ```
     pub fn map_bytes(&mut self, bytes: u64) -> &mut Self {
         self.map_bytes = bytes;
+        self
+    }
+
+    /// Makes durable commits by one append to a journal beside the file, of so many bytes (16 MiB
+    /// serve most programs; at least 64 KiB). All processes that have the environment open use it
+    /// then, until the last one closes it.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// let env = huon::Env::options().journal(1 << 20).open(dir.path().join("a.huon"))?;
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// # Cost
+    /// The file with `-journal` appended to the name, all of it written at the first opening, and
+    /// 8 MiB more in the lock file.
+    pub fn journal(&mut self, bytes: u64) -> &mut Self {
+        self.journal_bytes = Some(bytes);
         self
     }
 

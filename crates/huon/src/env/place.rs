@@ -110,6 +110,13 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// The journal of a data file.
+pub(crate) fn journal_path(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push("-journal");
+    PathBuf::from(name)
+}
+
 /// The data file, for a caller that takes no lock and only reads.
 pub(crate) fn look_at(path: &Path) -> Result<Box<dyn Storage>> {
     let file = FileOptions {

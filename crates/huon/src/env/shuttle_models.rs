@@ -339,8 +339,12 @@ fn shuttle_the_dead_are_succeeded() {
     model(|| {
         let (disk, _first) = machine();
         let shared = Arc::new(disk.shared());
-        let files =
-            open::OpenFiles { storage: disk.storage(), shared: shared.clone(), private: false };
+        let files = open::OpenFiles {
+            storage: disk.storage(),
+            shared: shared.clone(),
+            private: false,
+            journal: None,
+        };
         let opened = open::open(files, &options()).expect("an environment");
         let nowhere = std::path::Path::new("");
         let doomed = Env::from_opened(opened, nowhere, nowhere, &options()).unwrap();

@@ -16,23 +16,13 @@ mod record;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use crate::lock::Place;
 pub(crate) use batch::{BATCH_HEADER_BYTES, Batch, BatchFault, BatchHead, seal_batch};
-pub(crate) use record::{BaseName, PageRecord, RECORD_BYTES_MAX, Record, RecordWriter};
+pub(crate) use record::{BaseName, PageRecord, Record, RecordWriter, count_records};
 
 /// Bytes of a block: a batch begins with one of its own, so that no block that holds acknowledged
 /// records is written again (J2.7).
-pub(crate) const BLOCK_BYTES: usize = 4096;
-
-/// A place in the journal, and the batch before it: what the next batch there is bound to.
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
-pub(crate) struct Place {
-    /// Where the next batch begins.
-    pub(crate) next: u64,
-    /// Where the batch before it begins.
-    pub(crate) anchor: u64,
-    /// The checksum of that batch.
-    pub(crate) chain: u64,
-}
+pub(crate) use crate::os::JOURNAL_BLOCK_BYTES as BLOCK_BYTES;
 
 /// How many blocks hold so many bytes.
 pub(crate) fn blocks_of(bytes: usize) -> u64 {

@@ -17,7 +17,8 @@
 //! itself, made from the difference, says its birth and carries its checksum.
 
 use crate::alloc::{Reserved, TryGrow};
-use crate::page::{Pgno, Ptr, Txnid, difference};
+use crate::error::{Error, Result};
+use crate::page::{META_BYTES, Pgno, Ptr, Txnid, difference};
 
 /// Bytes of the longest record; a transaction with more is made durable by its pages (J1.1).
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -47,10 +48,10 @@ pub(crate) struct RecordWriter {
 }
 
 impl RecordWriter {
-    /// A transaction begins to write its pages.
-    pub(crate) fn begin(&mut self) -> Reserved<()> {
+    /// A transaction begins to write its pages. Not `wanted`: it has no record.
+    pub(crate) fn begin(&mut self, wanted: bool) -> Reserved<()> {
         self.bytes.clear();
-        (self.pages, self.given_up) = (0, false);
+        (self.pages, self.given_up) = (0, !wanted);
         self.bytes.try_extend([0; HEADER_BYTES].into_iter())
     }
 
@@ -58,6 +59,11 @@ impl RecordWriter {
     #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes.len()
+    }
+
+    /// Whether there may be a record.
+    pub(crate) fn is_wanted(&self) -> bool {
+        !self.given_up
     }
 
     /// J1.1: the transaction has no record.
@@ -106,9 +112,8 @@ impl RecordWriter {
         txnid: Txnid,
         base: BaseName,
         images: (&[u8], &[u8]),
-        scratch: &mut [u8],
     ) -> Reserved<Option<&[u8]>> {
-        self.difference(Some(images.0), images.1, scratch)?;
+        self.difference(Some(images.0), images.1, &mut [0; META_BYTES])?;
         let padding = self.bytes.len().next_multiple_of(ALIGNMENT) - self.bytes.len();
         self.bytes.try_extend(std::iter::repeat_n(0, padding))?;
         if self.given_up || self.bytes.len() > RECORD_BYTES_MAX {
@@ -177,6 +182,17 @@ impl<'b> Record<'b> {
         let is_padding = rest.len() < ALIGNMENT && rest.iter().all(|byte| *byte == 0);
         is_padding.then_some((pages, image))
     }
+}
+
+/// How many records lie in these bytes, one behind the other.
+pub(crate) fn count_records(mut bytes: &[u8]) -> Result<u32> {
+    let mut count = 0;
+    while !bytes.is_empty() {
+        let damaged = "a record for the journal is damaged in the lock file";
+        Record::take(&mut bytes).ok_or_else(|| Error::corrupt_file(damaged))?;
+        count += 1;
+    }
+    Ok(count)
 }
 
 /// Takes a part that begins with its length.

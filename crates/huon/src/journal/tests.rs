@@ -1,5 +1,6 @@
 //! Records and batches: what is written is read, and no bytes do harm.
 
+use super::record::RECORD_BYTES_MAX;
 use super::*;
 use crate::page::{META_BYTES, Pgno, Ptr, Txnid};
 
@@ -14,12 +15,12 @@ fn page(of: u8) -> Vec<u8> {
 /// The record of two pages, of which one has a predecessor.
 fn record(writer: &mut RecordWriter) -> Vec<u8> {
     let mut scratch = vec![0; 256];
-    writer.begin().unwrap();
+    writer.begin(true).unwrap();
     let before = Ptr { pgno: Pgno(5), birth: Txnid(40) };
     writer.page((Pgno(9), &page(1)), Some((before, &page(2))), &mut scratch).unwrap();
     writer.page((Pgno(10), &page(3)), None, &mut scratch).unwrap();
     let (old, new) = (vec![1; META_BYTES], vec![2; META_BYTES]);
-    let whole = writer.end(Txnid(42), BASE, (&old, &new), &mut vec![0; META_BYTES]).unwrap();
+    let whole = writer.end(Txnid(42), BASE, (&old, &new)).unwrap();
     whole.expect("two pages fit").to_vec()
 }
 
@@ -54,17 +55,17 @@ fn a_record_says_what_was_put_into_it() {
 #[test]
 fn what_is_too_long_or_not_all_has_no_record() {
     let mut writer = RecordWriter::default();
-    let (mut scratch, image) = (vec![0; META_BYTES], vec![1; META_BYTES]);
-    writer.begin().unwrap();
+    let image = vec![1; META_BYTES];
+    writer.begin(true).unwrap();
     writer.give_up();
-    assert_eq!(writer.end(Txnid(1), BASE, (&image, &image), &mut scratch), Ok(None));
-    writer.begin().unwrap();
+    assert_eq!(writer.end(Txnid(1), BASE, (&image, &image)), Ok(None));
+    writer.begin(true).unwrap();
     let mut scratch_page = vec![0; 65536];
     for n in 0..=RECORD_BYTES_MAX / 65536 {
         let page = vec![n as u8 | 1; 65536];
         writer.page((Pgno(9), &page), None, &mut scratch_page).unwrap();
     }
-    assert_eq!(writer.end(Txnid(1), BASE, (&image, &image), &mut scratch), Ok(None));
+    assert_eq!(writer.end(Txnid(1), BASE, (&image, &image)), Ok(None));
     assert!(writer.bytes() <= RECORD_BYTES_MAX + 65536 + META_BYTES + 64, "it stops growing");
     assert!(!record(&mut writer).is_empty(), "the next one is not concerned");
 }

@@ -10,9 +10,17 @@
 //!    40  sealed | in flight | issued id | bytes written | bytes written when durable began
 //!        | since when something is unflushed (ms) | news | watchers
 //!    48  durable | events | modes: durability | flush after bytes | flush after ms | - - -
-//!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written | - - -
+//!    56  plan of the flush: mark | slot and kind | predecessor | ceiling | bytes written
+//!        | place in the journal (3)
 //!    64  what each of three meta slots holds: mark | checksum | ceiling | -
 //!    80  mark of each of eight images
+//!    88  journaller's role: as the writer's
+//!    96  where the record of each of eight images ends in the ring
+//!   104  floor of each of eight images
+//!   112  journal: blocks | flags | version of journaled | in flight for it
+//!        | served by its last flush | - - -
+//!   120  journaled (twice): txnid | end in the ring | place (3) | - - -
+//!   136  place in the journal that each of three meta slots names (3), each a line
 //!   520  eight images of 512 words
 //!  4624  rows of 16 words, 16 of them at first, then more, each one
 //!        reader slot: state | pin | since (ms) | thread | - - - -
@@ -22,7 +30,10 @@
 //! Nothing here can be taken for a data file: the first word is another magic, and no image lies
 //! where a data file has a meta slot (at a multiple of 512 words).
 //!
-//! A mark is `txnid << 3 | image index`, 0 for none. Words that different parties write often lie
+//! With a journal the file goes on, far behind the rows: see [`RING`].
+//!
+//! A mark is `txnid << 3 | image index`, 0 for none. A place is the next block, the block at which
+//! the batch before it begins, and the checksum of that batch; all 0 for none. Words that different parties write often lie
 //! on different cache lines. Models use the same layout with smaller tables.
 
 use crate::os::LOCK_MAGIC;
@@ -96,6 +107,8 @@ pub(super) const PLAN_PREDECESSOR: usize = PLAN_MARK + 2;
 pub(super) const PLAN_CEILING: usize = PLAN_MARK + 3;
 /// [`WRITTEN`] when the candidate was nominated.
 pub(super) const PLAN_WRITTEN: usize = PLAN_MARK + 4;
+/// The place that the meta will name (J4.1).
+pub(super) const PLAN_PLACE: usize = PLAN_MARK + 5;
 
 pub(super) const META_SLOTS: usize = 3;
 pub(super) const METAS: usize = 8 * LINE;
@@ -106,7 +119,31 @@ pub(super) const META_CEILING: usize = 2;
 
 pub(crate) const IMAGES_COUNT: usize = 8;
 pub(super) const IMAGE_MARKS: usize = 10 * LINE;
-pub(crate) const IMAGES: usize = if MODEL { 12 * LINE } else { 512 + LINE };
+/// The journaller's role.
+pub(super) const JOURNALLER: usize = 11 * LINE;
+/// J1.3: where the record of each image ends, in bytes counted through all laps of the ring.
+pub(super) const RECORD_ENDS: usize = 12 * LINE;
+/// J1.3: of each image, the snapshot above which all up to it have records.
+pub(super) const FLOORS: usize = 13 * LINE;
+/// Blocks of the journal; 0: there is none.
+pub(super) const JOURNAL_BLOCKS: usize = 14 * LINE;
+pub(super) const JOURNAL_FLAGS: usize = JOURNAL_BLOCKS + 1;
+/// Raised with each change of what is journaled; its bits say where that lies (J2.3).
+pub(super) const JOURNALED_AT: usize = JOURNAL_BLOCKS + 2;
+/// The mark of the snapshot that a flush of the journal will make durable (J2.4).
+pub(super) const JOURNAL_FLIGHT: usize = JOURNAL_BLOCKS + 3;
+/// How many ids the last flush of the journal made durable: a hint.
+pub(super) const JOURNAL_SERVED: usize = JOURNAL_BLOCKS + 4;
+pub(super) const JOURNALED: usize = 15 * LINE;
+pub(super) const JOURNALED_TXNID: usize = 0;
+/// Up to here the ring is in the journal, or covered by a meta.
+pub(super) const JOURNALED_END: usize = 1;
+pub(super) const JOURNALED_PLACE: usize = 2;
+pub(super) const META_PLACES: usize = 17 * LINE;
+/// Words of a place.
+pub(super) const PLACE_WORDS: usize = 3;
+
+pub(crate) const IMAGES: usize = if MODEL { 20 * LINE } else { 512 + LINE };
 /// Words kept of one image; a model keeps the first ones only.
 pub(crate) const IMAGE_WORDS: usize = if MODEL { 2 } else { 512 };
 /// Bytes of one image: a meta without its trimmings.
@@ -145,6 +182,17 @@ pub(super) const WORDS_FIRST: usize = words_of_rows(ROWS_FIRST);
 /// The same in bytes.
 pub(crate) const LOCK_BYTES: u64 = WORDS_FIRST as u64 * 8;
 
+/// Where the ring of a journal begins, if there is one: behind this many rows, so many readers at
+/// once can be there beside it. (Little where the simulator copies lock files.)
+pub(super) const RING: usize = if FEW || SIMULATED { ROWS + 64 * ROW_WORDS } else { 1 << 19 };
+/// Words of the ring: in its bytes lie records that are not in the journal yet.
+pub(super) const RING_WORDS: usize = match (MODEL, FEW || SIMULATED) {
+    (true, _) => 8,
+    (_, true) => 1 << 11,
+    _ => 1 << 19,
+};
+const SIMULATED: bool = cfg!(any(test, feature = "simulation"));
+
 /// Words of a lock file with so many rows.
 pub(super) const fn words_of_rows(rows: u32) -> usize {
     ROWS + rows as usize * ROW_WORDS
@@ -153,13 +201,15 @@ pub(super) const fn words_of_rows(rows: u32) -> usize {
 pub(super) const MAGIC_VALUE: u64 = u64::from_le_bytes(LOCK_MAGIC);
 pub(super) const READY_VALUE: u64 = u64::from_le_bytes(*b"READY!\r\n");
 /// Version of this picture, and the sizes that it depends on.
-pub(super) const LAYOUT_VALUE: u64 = (6 << 48) | ((ROWS as u64) << 24) | ROW_WORDS as u64;
+pub(super) const LAYOUT_VALUE: u64 = (7 << 48) | ((ROWS as u64) << 24) | ROW_WORDS as u64;
 /// The same where clients lock whole files (P6).
 pub(super) const LAYOUT_FILES: u64 = LAYOUT_VALUE | 1 << 63;
 
 const _: () = assert!(ISSUED * 8 < 512 && CLOSED_AT * 8 < 512 && FLAGS * 8 < 512);
 const _: () = assert!(METAS + META_SLOTS * META_WORDS <= IMAGE_MARKS);
-const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= IMAGES);
+const _: () = assert!(IMAGE_MARKS + IMAGES_COUNT <= JOURNALLER);
+const _: () = assert!(META_PLACES + META_SLOTS * LINE <= IMAGES);
+const _: () = assert!(RING >= words_of_rows(ROWS_FIRST));
 const _: () = assert!(MODEL || IMAGE_WORDS * 8 == IMAGE_BYTES);
 const _: () = assert!(MODEL || !IMAGES.is_multiple_of(IMAGE_BYTES / 8));
 const _: () = assert!(MODEL || (ROWS == 4624 && ROWS.is_multiple_of(ROW_WORDS)));

@@ -61,6 +61,7 @@ fn client(file: &Arc<MemoryFile>, first: bool) -> Client {
             meta_slot: 0,
             checksum: 9,
             ceiling: 1 << 32,
+            place: Place::default(),
             sound: Sound::New,
         };
         board.initialise(&gate, &identity, &start);
@@ -86,15 +87,30 @@ impl Client {
         let mark = self.board.nominate().unwrap()?;
         let predecessor = self.board.durable().txnid();
         let ceiling = mark.txnid() + 9;
-        let plan =
-            FlushPlan { mark, meta_slot, two_flush, meta_written: false, predecessor, ceiling };
+        let plan = FlushPlan {
+            mark,
+            meta_slot,
+            two_flush,
+            meta_written: false,
+            predecessor,
+            ceiling,
+            place: Place::default(),
+        };
         self.board.set_candidate_plan(&plan).unwrap();
         Some(plan)
     }
 
     fn finish_flush(&self, plan: &FlushPlan) {
         let FlushPlan { mark, meta_slot, ceiling, .. } = *plan;
-        self.board.finish_flush(&Durable { mark, meta_slot, checksum: 5, ceiling }).unwrap();
+        self.board
+            .finish_flush(&Durable {
+                mark,
+                meta_slot,
+                checksum: 5,
+                ceiling,
+                place: Place::default(),
+            })
+            .unwrap();
     }
 
     /// Does `work` as the flusher if no other client is; whether it did.

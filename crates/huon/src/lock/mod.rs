@@ -26,7 +26,8 @@ mod tests;
 #[cfg(not(any(loom, shuttle)))]
 pub(crate) use crate::os::RealShared;
 pub(crate) use board::{
-    Board, BoardIdentity, Durable, Flag, FlushPlan, Mark, Sound, Start, WrittenAfterClose,
+    Board, BoardIdentity, Durable, Flag, FlushPlan, JournalFlag, Journaled, Mark, Place,
+    RecordMark, Sound, Start, WrittenAfterClose,
 };
 pub(crate) use clients::Clients;
 pub(crate) use gate::{GATE_TIMEOUT, Gate};

@@ -1,4 +1,4 @@
-//! The writer lock and the flusher lock: roles that one client has at a time.
+//! The writer lock, the flusher lock and the journaller's: roles that one client has at a time.
 //!
 //! The role is a word of the lock file that names its holder. In front of the word stands a queue
 //! of the threads of this client, so at most one of them deals with the word.
@@ -50,6 +50,8 @@ const GIVE_WAY: Duration = Duration::from_millis(if cfg!(shuttle) { 0 } else { 1
 pub(crate) enum RoleKind {
     Writer,
     Flusher,
+    /// Of the flushes of the journal (J2.3).
+    Journaller,
 }
 
 /// How the role was acquired.
@@ -153,7 +155,11 @@ impl Role {
             me: clients.me(),
             clients,
             kind,
-            at: if kind == RoleKind::Writer { WRITER } else { FLUSHER },
+            at: match kind {
+                RoleKind::Writer => WRITER,
+                RoleKind::Flusher => FLUSHER,
+                RoleKind::Journaller => JOURNALLER,
+            },
             queue: Mutex::default(),
             turn: Condvar::new(),
             looks_open: AtomicBool::new(true),
@@ -187,7 +193,7 @@ impl Role {
         self.user.store(0, Ordering::Relaxed);
         self.leave_word();
         self.leave_queue();
-        if self.kind == RoleKind::Flusher {
+        if self.kind != RoleKind::Writer {
             // Last: the woken client must find the role free, also in this client's queue.
             self.board().notify_next();
         }
@@ -294,7 +300,7 @@ impl Role {
             Ok(None) | Err(_) => {
                 // A thread that this attempt turned away may wait for a flush now, and no client
                 // has the role.
-                if self.leave_queue() && self.kind == RoleKind::Flusher {
+                if self.leave_queue() && self.kind != RoleKind::Writer {
                     self.board().notify_next();
                 }
             }
@@ -421,7 +427,7 @@ impl Role {
     /// A flusher writes through descriptors next. A writer does not, and asks again before it does;
     /// but where its byte goes with the descriptor, others take it for dead meanwhile.
     fn needs_descriptor(&self) -> bool {
-        self.kind == RoleKind::Flusher || !self.board().shared().lasts()
+        self.kind != RoleKind::Writer || !self.board().shared().lasts()
     }
 
     /// Notes this client as the last holder, before it uses the role; whether it was the last one
@@ -488,6 +494,7 @@ impl Role {
         let what = match self.kind {
             RoleKind::Writer => "the writer lock",
             RoleKind::Flusher => "the flusher lock",
+            RoleKind::Journaller => "the journaller's lock",
         };
         let waited = waited.as_millis();
         let Some(holder) = self.holder() else {

@@ -25,6 +25,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counts::{Counters, IoCounts};
+use super::journal_file::RealJournal;
 use super::map::Map;
 use super::mutex::locked;
 use super::sys::beside::Beside;
@@ -180,6 +181,12 @@ impl RealFile {
     /// only reads.
     pub(crate) fn lock_file(&self, bytes: u64, looks: bool) -> Result<Beside> {
         Beside::lock_file(&self.file, bytes, looks).map_err(|e| self.error("stat", e))
+    }
+
+    /// The journal beside it at `path`, which may not be there.
+    pub(crate) fn journal(&self, path: &Path) -> Result<RealJournal> {
+        let like = Beside::empty(&self.file).map_err(|e| self.error("stat", e))?;
+        Ok(RealJournal::at(path, like))
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {

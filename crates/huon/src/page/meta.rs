@@ -14,6 +14,9 @@
 //!  64  u64  ceiling                4096
 //! ```
 //!
+//! At 216 lies the place in a journal (three u64) that a recovery goes on from, and bit 0 of the
+//! features says that there is one (J4.1).
+//!
 //! 1. All that a reader needs lies in the first 512 bytes.
 //! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`. A
 //!    commit does so with all but the list of free space, which lies inside the file already
@@ -31,6 +34,7 @@ use super::header::{PAGE_BYTES_MAX, PAGE_BYTES_MIN};
 use super::tree_record::{TREE_BYTES, Tree};
 use super::types::{Reason, Txnid};
 use crate::error::Error;
+use crate::lock::Place;
 use crate::planted::{self, Bug};
 
 /// Bytes of a meta block, whatever the page size.
@@ -66,7 +70,8 @@ const MARKERS: usize = 160;
 const MARKERS_TXNID: usize = 184;
 const ITEM_COUNT: usize = 192;
 const SWEEP: usize = 196;
-const ZERO: usize = 216;
+const PLACE: usize = 216;
+const ZERO: usize = 240;
 const ITEMS: usize = 256;
 
 /// Bytes before the items.
@@ -79,6 +84,11 @@ const _: () = {
     assert!(USED.is_multiple_of(4) && TXNID.is_multiple_of(8));
     assert!(MAIN.is_multiple_of(8) && ITEMS.is_multiple_of(8));
 };
+
+/// The feature of a meta that names a place in a journal.
+const FEATURE_JOURNAL: u64 = 1;
+/// All that this version knows.
+const FEATURES_KNOWN: u64 = FEATURE_JOURNAL;
 
 /// How the meta reached the disk, which says what must be verified before it is believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -133,6 +143,9 @@ pub(crate) struct Meta {
     pub(crate) markers_txnid: u64,
     pub(crate) app_flags: u32,
     pub(crate) sweep: Sweep,
+    /// From where in the journal a recovery goes on, or nowhere. An image names no place: that is
+    /// the flusher's to say.
+    pub(crate) place: Place,
     /// The youngest end of the free space; at most [`META_ITEMS_MAX`].
     pub(crate) items: Vec<Item>,
 }
@@ -290,6 +303,10 @@ impl Meta {
             (MARKERS + 16, self.markers[2]),
             (MARKERS_TXNID, self.markers_txnid),
             (SWEEP + 4, self.sweep.since.0),
+            (FEATURES, if self.place.is_none() { 0 } else { FEATURE_JOURNAL }),
+            (PLACE, self.place.next),
+            (PLACE + 8, self.place.anchor),
+            (PLACE + 16, self.place.chain),
         ];
         for (at, value) in words {
             out[at..at + 8].copy_from_slice(&value.to_le_bytes());
@@ -297,6 +314,18 @@ impl Meta {
         out[MAIN..MARKERS].copy_from_slice(&self.main.encode());
         stamp(out);
         used
+    }
+
+    /// The same as the lock file has it: what the flusher says is what is always valid. So the
+    /// image of a snapshot follows from any meta of it.
+    pub(crate) fn as_image(&self) -> Meta {
+        Meta {
+            commit: CommitKind::TwoFlush,
+            before: Txnid(0),
+            ceiling: ceiling_after(self.txnid.0),
+            place: Place::default(),
+            ..self.clone()
+        }
     }
 
     pub(crate) fn decode(block: &[u8; META_BYTES]) -> Result<Meta, MetaFault> {
@@ -344,8 +373,18 @@ impl Meta {
                 line: half(block, SWEEP + 12),
                 roof: half(block, SWEEP + 16),
             },
+            place: Place {
+                next: word(block, PLACE),
+                anchor: word(block, PLACE + 8),
+                chain: word(block, PLACE + 16),
+            },
             items,
         };
+        let Place { next, anchor, .. } = meta.place;
+        let has_place = word(block, FEATURES) & FEATURE_JOURNAL != 0;
+        if if has_place { anchor >= next } else { meta.place != Place::default() } {
+            return Err(MetaFault::Corrupt("the place in a journal of a meta makes no sense"));
+        }
         let unused = &block[ITEMS + count * ITEM_BYTES..];
         if !is_zero(&block[ZERO..ITEMS]) || !is_zero(unused) {
             return Err(MetaFault::Unknown("bytes that are reserved in this version are in use"));
@@ -425,6 +464,11 @@ impl MetaHead {
     }
 }
 
+/// The ceiling that the meta of this snapshot sets.
+pub(crate) fn ceiling_after(txnid: u64) -> u64 {
+    txnid.saturating_add(CEILING_AHEAD)
+}
+
 /// Writes the checksum into a meta block.
 fn stamp(block: &mut [u8; META_BYTES]) {
     let mut uuid = [0; 16];
@@ -470,8 +514,8 @@ fn admit(block: &[u8; META_BYTES]) -> Result<[u8; 16], MetaFault> {
     let is_whole = Seal::new(&uuid).run(&block[UUID..]) == word(block, CHECKSUM)
         || planted::is(Bug::MetaChecksum);
     match (is_whole, version == FORMAT_VERSION) {
-        (true, true) if word(block, FEATURES) != 0 => {
-            Err(MetaFault::Features(word(block, FEATURES)))
+        (true, true) if word(block, FEATURES) & !FEATURES_KNOWN != 0 => {
+            Err(MetaFault::Features(word(block, FEATURES) & !FEATURES_KNOWN))
         }
         (true, true) => Ok(uuid),
         (true, false) => Err(MetaFault::Version(version)),

@@ -63,7 +63,7 @@ pub(crate) use leaf_fill::LeafFill;
 pub(crate) use limits::{MAX_VALUE_BYTES, RUN_REF_BYTES, fits_inline, key_bytes_max};
 pub(crate) use meta::{
     CEILING_AHEAD, CommitKind, ID_MAX, META_BYTES, META_HEAD_WORDS, META_ITEMS_MAX, META_SLOTS,
-    Meta, MetaFault, MetaHead, PageGeometry, Sweep, first_data_page, meta_checksum,
+    Meta, MetaFault, MetaHead, PageGeometry, Sweep, ceiling_after, first_data_page, meta_checksum,
 };
 pub(crate) use order::{AnyOrder, BytesOrder, CustomOrder, KeyOrder, ReversedOrder};
 pub(crate) use pack::pack_for_writing;

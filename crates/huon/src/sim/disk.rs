@@ -20,11 +20,13 @@ use twox_hash::XxHash3_64;
 use super::loss::Loss;
 use crate::error::{Error, Result};
 use crate::lock::{IMAGE_WORDS, IMAGES, IMAGES_COUNT, MemoryFile, MemoryShared, SEALED};
-use crate::os::{Identity, Map, Storage, locked};
+use crate::os::{Identity, JournalFile, Map, Storage, locked};
 
 mod file;
+mod journal;
 
 use file::SimFile;
+use journal::SimJournal;
 
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
@@ -67,6 +69,21 @@ pub enum Event {
         /// Length after.
         to: u64,
     },
+    /// A journal of so many zeros was made, and flushed.
+    JournalMade {
+        /// Its length.
+        bytes: u64,
+    },
+    /// Blocks of the journal were written; they reach the disk in any order, whole or torn, until
+    /// the next [`Event::JournalSync`].
+    JournalWrite {
+        /// Where in the journal.
+        offset: u64,
+        /// All bytes of the write.
+        bytes: Arc<[u8]>,
+    },
+    /// A flush of the journal ended.
+    JournalSync,
 }
 
 /// A simulated machine with one data file, and the lock file beside it.
@@ -94,6 +111,8 @@ struct Machine {
     state: Mutex<DiskState>,
     /// The lock file; `None` until it is first opened.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
+    /// The journal, empty if there is none.
+    journal: Mutex<Vec<u8>>,
 }
 
 struct DiskState {
@@ -153,7 +172,8 @@ impl SimDisk {
             modified,
         };
         let lock_file = Mutex::new(None);
-        let machine = Machine { map, inode, state: Mutex::new(state), lock_file };
+        let (state, journal) = (Mutex::new(state), Mutex::default());
+        let machine = Machine { map, inode, state, lock_file, journal };
         Ok(SimDisk { machine: Arc::new(machine) })
     }
 
@@ -386,6 +406,22 @@ impl SimDisk {
     fn open(&self, writable: bool) -> Box<dyn Storage> {
         let machine = Arc::clone(&self.machine);
         Box::new(SimFile::new(machine, writable))
+    }
+
+    /// Opens the journal of this machine.
+    pub(crate) fn journal(&self) -> Box<dyn JournalFile> {
+        Box::new(SimJournal::new(Arc::clone(&self.machine)))
+    }
+
+    /// The journal as programs see it now; empty if there is none.
+    pub fn journal_image(&self) -> Vec<u8> {
+        locked(&self.machine.journal).clone()
+    }
+
+    /// Puts a journal that holds `image` beside the data file.
+    pub fn with_journal_image(self, image: &[u8]) -> SimDisk {
+        *locked(&self.machine.journal) = image.to_vec();
+        self
     }
 
     /// Opens the lock file of this machine, as a client of its own.

@@ -27,6 +27,7 @@ fn replay(base: &[u8], events: &[Event]) -> Vec<u8> {
                 image.resize(*to as usize, 0);
             }
             Event::Sync | Event::SyncLost => {}
+            Event::JournalMade { .. } | Event::JournalWrite { .. } | Event::JournalSync => {}
         }
     }
     image

@@ -18,7 +18,7 @@ use std::sync::atomic::Ordering;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::Mark;
-use crate::page::{CommitKind, Meta};
+use crate::page::Meta;
 use crate::planted::{self, Bug};
 use crate::store::space::Shrink;
 use crate::tell;
@@ -128,10 +128,11 @@ impl WriteTxn {
     pub fn commit_with(self, durability: Durability) -> Result<u64> {
         // The next commit is expected to be like this one.
         self.core.edits_in_place.store(durability.is_lazy(), Ordering::Relaxed);
-        self.commit_by(durability)
+        self.commit_by(durability, durability == Durability::Durable)
     }
 
-    fn commit_by(mut self, durability: Durability) -> Result<u64> {
+    /// `recorded`: it is to be durable soon, and leaves a record for the journal (J1.3).
+    fn commit_by(mut self, durability: Durability, recorded: bool) -> Result<u64> {
         // A level is only left open by a panic in the work of a nested transaction.
         if self.is_broken() || self.is_nested() {
             return Err(Error::TxnBroken);
@@ -142,7 +143,7 @@ impl WriteTxn {
         self.core.check_forked()?;
         reach(Point::CommitBegun);
         let is_changed = self.is_changed();
-        let mark = if is_changed { self.seal()? } else { self.found()? };
+        let mark = if is_changed { self.seal(recorded)? } else { self.found()? };
         let core = self.core.clone();
         if durability.is_published_at_seal() {
             core.store.board.publish(mark);
@@ -152,7 +153,10 @@ impl WriteTxn {
         reach(Point::WriterLeft);
         match durability {
             _ if planted::is(Bug::EmptyCommitFlush) && !is_changed => {}
-            Durability::Durable => core.flush_up_to(mark.txnid(), MetaFlush::Now)?,
+            Durability::Durable => {
+                core.flush_up_to(mark.txnid(), MetaFlush::Now)?;
+                core.checkpoint_if_due()?;
+            }
             Durability::NoMetaSync => core.flush_up_to(mark.txnid(), MetaFlush::Later)?,
             Durability::Lazy => core.flush_if_due().map(drop)?,
             Durability::Unsynced => {}
@@ -188,7 +192,7 @@ impl WriteTxn {
     /// As [`WriteTxn::commit`]; an error means that nothing has happened.
     pub fn commit_ticket(self) -> Result<Ticket> {
         let core = self.core.clone();
-        let txnid = self.commit_by(Durability::Unsynced)?;
+        let txnid = self.commit_by(Durability::Unsynced, true)?;
         Ok(Ticket { core, txnid })
     }
 
@@ -204,7 +208,7 @@ impl WriteTxn {
     }
 
     /// Steps 1 to 3.
-    fn seal(&mut self) -> Result<Mark> {
+    fn seal(&mut self, recorded: bool) -> Result<Mark> {
         self.store_tables()?;
         reach(Point::TablesStored);
         let core = &self.core;
@@ -224,7 +228,8 @@ impl WriteTxn {
             behind: core.store.file_pages().saturating_sub(in_use),
             sweep: before.sweep,
         };
-        let (space, counts) = pages.seal(shrink)?;
+        let recorded = recorded && core.makes_records();
+        let (space, counts) = pages.seal(shrink, recorded)?;
         reach(Point::PagesWritten);
         let meta = Meta {
             txnid,
@@ -232,16 +237,15 @@ impl WriteTxn {
             main: self.main,
             geometry: self.geometry,
             sweep: space.sweep,
-            // These three are the flusher's to say; an image holds what is always valid.
-            commit: CommitKind::TwoFlush,
-            before: before.txnid,
-            ceiling: crate::txn::Core::ceiling_after(txnid.0),
             markers: markers.values,
             markers_txnid: markers.txnid,
             app_flags: self.notes.app_flags,
+            // The rest is the flusher's to say; an image holds what is always valid.
             ..before.clone()
-        };
+        }
+        .as_image();
         let used = meta.encode_listing(pages.recorded(), image)?;
+        let record = core.put_record(*base_mark, txnid, image, recorded.then_some(&mut *pages))?;
         core.check_writable()?;
         if !core.store.writer.still_ours() {
             return Err(taken_over());
@@ -250,9 +254,12 @@ impl WriteTxn {
         board.add_written(counts.written_bytes);
         // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
         // after it.
-        let mark = board.seal_used(*base_mark, txnid.0, image, used).ok_or_else(|| {
-            Error::Busy("another writer sealed a snapshot after the base of this one (P3)".into())
-        })?;
+        let mark =
+            board.seal_used(*base_mark, txnid.0, (&**image, used), record).ok_or_else(|| {
+                Error::Busy(
+                    "another writer sealed a snapshot after the base of this one (P3)".into(),
+                )
+            })?;
         // P3: no other client seals while we hold the writer lock.
         if board.sealed() != mark {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";

@@ -15,11 +15,12 @@ use std::time::{Duration, Instant};
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::{Durable, FlushPlan, Mark};
+use crate::lock::{Durable, FlushPlan, Mark, Place};
 use crate::os;
 use crate::page::{CommitKind, META_BYTES, META_SLOTS, Txnid, meta_checksum};
 use crate::planted::{self, Bug};
 use crate::tell;
+use crate::txn::journal::ByJournal;
 use crate::txn::{Core, Release};
 
 /// How long a committer waits for the flush of another process before it looks again.
@@ -69,9 +70,14 @@ impl Core {
             }
             self.check_writable()?;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            match self.try_flusher()? {
+            let flusher = match self.flush_by_journal()? {
+                ByJournal::Flushed => continue,
+                ByJournal::Awaited => None,
+                ByJournal::No => self.try_flusher()?,
+            };
+            match flusher {
                 Some(role) => {
-                    self.delay_flush();
+                    self.delay_flush(board.durable().txnid(), board.served_by_last_flush());
                     self.flush_newest(meta)?;
                     drop(role);
                     tell::flushed(board.durable().txnid());
@@ -98,13 +104,12 @@ impl Core {
     /// served one commit last time waits for none, nor does one of a file in memory. Starts the
     /// write-out of pages meanwhile, so that the other committers, which need the processors, do
     /// not have to.
-    fn delay_flush(&self) {
+    pub(super) fn delay_flush(&self, flushed: u64, served: u64) {
         let board = &self.store.board;
         if self.store.storage.flushes_at_once() {
             return;
         }
-        let served = board.served_by_last_flush().min(DELAY_COMMITS_MAX);
-        let enough = board.durable().txnid().saturating_add(served);
+        let enough = flushed.saturating_add(served.min(DELAY_COMMITS_MAX));
         let mut seen = board.sealed();
         while seen.txnid() < enough {
             // The flush waits less for pages whose write-out has begun.
@@ -119,7 +124,9 @@ impl Core {
     /// Whether nothing of snapshot `txnid` is owed to the disk.
     pub(crate) fn is_flushed(&self, txnid: u64, meta: MetaFlush) -> bool {
         let board = &self.store.board;
-        let is_durable = || board.durable().txnid() >= txnid;
+        // J3.3.
+        let is_journaled = || board.journaled().is_some_and(|done| done.txnid >= txnid);
+        let is_durable = || board.durable().txnid() >= txnid || is_journaled();
         let is_postponed = || board.postponed().is_some_and(|mark| mark.txnid() >= txnid);
         // The second look: the postponed snapshot may have become durable after the first one.
         is_durable() || meta == MetaFlush::Later && (is_postponed() || is_durable())
@@ -157,18 +164,19 @@ impl Core {
     }
 
     /// Flushes the newest sealed snapshot. The caller holds the flusher lock.
-    fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
+    pub(super) fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
         let board = &self.store.board;
         let sealed = board.sealed();
         let unfinished = board.unfinished_flush()?;
         if let Some(plan) = &unfinished {
             self.carry_out(plan)?;
         }
-        let Some(mark) = board.nominate()? else { return Ok(()) };
+        let begun = self.begin_journal()?;
+        let Some((mark, place)) = board.nominate_with(begun)? else { return Ok(()) };
         // The flush that just ended took along all that was sealed before it.
         let on_disk = unfinished.is_some() && mark == sealed;
         let large = board.written_since_durable() > ONE_FLUSH_BYTES_MAX;
-        let plan = self.plan(mark, on_disk || large)?;
+        let plan = self.plan(mark, place, on_disk || large)?;
         board.set_candidate_plan(&plan)?;
         let block = self.meta_of(&plan)?;
         self.write_meta(&plan, &block, on_disk)?;
@@ -193,13 +201,13 @@ impl Core {
             self.carry_out(&plan)?;
         }
         let Some(mark) = board.nominate()? else { return Ok(()) };
-        let plan = self.plan(mark, false)?;
+        let plan = self.plan(mark, Place::default(), false)?;
         board.set_candidate_plan(&plan)?;
         let block = self.meta_of(&plan)?;
         self.write_meta(&plan, &block, false)
     }
 
-    fn plan(&self, mark: Mark, two_flush: bool) -> Result<FlushPlan> {
+    fn plan(&self, mark: Mark, place: Place, two_flush: bool) -> Result<FlushPlan> {
         let durable = self.durable_info()?;
         Ok(FlushPlan {
             mark,
@@ -210,6 +218,7 @@ impl Core {
             meta_written: false,
             predecessor: durable.mark.txnid(),
             ceiling: Core::ceiling_after(mark.txnid()),
+            place,
         })
     }
 
@@ -227,6 +236,7 @@ impl Core {
         meta.commit = if plan.two_flush { CommitKind::TwoFlush } else { CommitKind::OneFlush };
         meta.before = Txnid(plan.predecessor);
         meta.ceiling = plan.ceiling;
+        meta.place = plan.place;
         Ok(meta.try_encode()?)
     }
 
@@ -257,7 +267,9 @@ impl Core {
             meta_slot: plan.meta_slot,
             checksum: meta_checksum(block),
             ceiling: plan.ceiling,
-        })
+            place: plan.place,
+        })?;
+        self.note_checkpoint(plan.mark, plan.place)
     }
 
     /// A failed flush is final: what reached the disk is unknown, and the next flush would succeed

@@ -9,6 +9,7 @@ pub(crate) mod compact;
 pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
+mod journal;
 mod markers;
 pub(crate) mod meaning;
 pub(crate) mod names;
@@ -39,7 +40,7 @@ use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::lock::{Clients, Durable, Flag, GATE_TIMEOUT, Gate, Mark, Role, Slot};
 use crate::os::{self, Handover};
-use crate::page::{CEILING_AHEAD, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, PageGeometry, Txnid};
+use crate::page::{self, ID_MAX, META_BYTES, META_HEAD_WORDS, Meta, PageGeometry, Txnid};
 use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::pages::{EditPlace, NextId, Pages, PagesCounts};
@@ -58,6 +59,7 @@ const STAMPS: u64 = 1024;
 pub(crate) struct CoreCounts {
     pub(crate) commits: AtomicU64,
     pub(crate) flushes: AtomicU64,
+    pub(crate) journal_flushes: AtomicU64,
     pub(crate) chunks_opened: AtomicU64,
     pub(crate) chunks_written: AtomicU64,
     pub(crate) items_judged: AtomicU64,
@@ -81,6 +83,9 @@ const WRITTEN_OVER: u64 = 2;
 pub(crate) struct Core {
     pub(crate) store: Arc<Store>,
     pub(crate) flusher: Role,
+    pub(crate) journaller: Role,
+    /// The journal beside the data file, where there can be one.
+    pub(crate) journal: Option<Box<dyn os::JournalFile>>,
     pub(crate) clients: Arc<Clients>,
     pub(crate) names: Arc<Names>,
     /// The process's fork generation when the environment was opened.
@@ -413,7 +418,7 @@ impl Core {
 
     /// The ceiling that a checkpoint sets for ids after `txnid`.
     pub(crate) fn ceiling_after(txnid: u64) -> u64 {
-        txnid.saturating_add(CEILING_AHEAD)
+        page::ceiling_after(txnid)
     }
 
     /// Numbers for the states of a write transaction, which no other transaction is given. An id
@@ -450,6 +455,13 @@ impl Core {
         board.sealed() != board.durable()
             && !self.read_only
             && self.durability() != Durability::Unsynced
+    }
+
+    /// Makes the repair that the opening is to make itself (J5.3).
+    pub(crate) fn repair_now(&self) -> Result<()> {
+        self.store.writer.acquire(GATE_TIMEOUT)?;
+        let _role = Release(&self.store.writer);
+        self.repair_if_due()
     }
 
     /// Flushes what a close owes, after the repair if one is due. If another client holds the
@@ -505,12 +517,14 @@ impl Core {
         let gate = Gate::lock(board.shared(), GATE_TIMEOUT)?;
         let last = !self.clients.others_alive(&gate)?;
         let noted = if writes && unsynced && last { self.note_newest() } else { Ok(()) };
+        let ended = if sound && last { self.end_journal() } else { Ok(()) };
         let in_flight = !board.in_flight().is_none();
         let flushed_all = board.sealed() == board.durable() && !in_flight;
         // If no client wrote, an earlier clean close that was left unflushed on purpose still
         // holds.
         let as_found = board.flag(Flag::NotedOnDisk) && !in_flight;
-        let in_order = flushed_all || as_found || writes && unsynced && noted.is_ok();
+        let in_order =
+            ended.is_ok() && flushed_all || as_found || writes && unsynced && noted.is_ok();
         let modified = self.store.storage.modified();
         self.clients.leave(&gate);
         reach(Point::CloseLeft);
@@ -522,7 +536,7 @@ impl Core {
         {
             board.note_close(modified, flushed_all);
         }
-        flushed.and(noted)
+        flushed.and(noted).and(ended)
     }
 }
 

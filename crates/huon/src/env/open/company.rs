@@ -97,7 +97,13 @@ pub(super) fn open_deserted(
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
     // A sealed snapshot that is not published yet is whole, so published ones below are, too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
-        return Ok(Deserted::Opened(Box::new(finish(store, clients, chosen.recovery, options)?)));
+        return Ok(Deserted::Opened(Box::new(finish(
+            store,
+            clients,
+            chosen.recovery,
+            None,
+            options,
+        )?)));
     }
     let Store { storage, .. } = store;
     storage.leave()?;
@@ -138,6 +144,10 @@ pub(super) fn join(
         })?;
         make_store(files.storage, clients.clone(), guest, &meta, options)
     })();
-    let opened = joined.and_then(|store| finish(store, clients.clone(), Recovery::Clean, options));
+    let finish = |store| finish(store, clients.clone(), Recovery::Clean, files.journal, options);
+    let opened = joined.and_then(finish).and_then(|opened| {
+        opened.core.use_journal(gate, options.journal_bytes)?;
+        Ok(opened)
+    });
     opened.inspect_err(|_| clients.leave(gate))
 }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::env::options::{Options, PAGE_BYTES_DEFAULT};
 use crate::error::{Error, Result};
+use crate::lock::Place;
 use crate::os::{self, Create, FileOptions, RealFile, Storage};
 use crate::page::{CommitKind, Meta, OrderKind, Sweep, Tree, Txnid, first_data_page};
 use crate::txn::Core;
@@ -57,6 +58,7 @@ pub(super) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         markers_txnid: 0,
         app_flags: 0,
         sweep: Sweep::default(),
+        place: Place::default(),
         items: Vec::new(),
     };
     storage.grow(u64::from(geometry.min_pages) * page_bytes as u64)?;

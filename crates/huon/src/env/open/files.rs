@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use super::create::create_file;
 use crate::env::options::Options;
-use crate::env::place::{self, lock_path};
+use crate::env::place::{self, journal_path, lock_path};
 use crate::error::{Error, Result};
 use crate::lock::{LOCK_BYTES, MemoryFile, RealShared};
-use crate::os::{self, Create, FileOptions, Identity, Map, RealFile, Shared, Storage};
+use crate::os::{self, Create, FileOptions, Identity, JournalFile, Map, RealFile, Shared, Storage};
 use crate::planted::{self, Bug};
 use crate::txn::recovery;
 
@@ -19,6 +19,8 @@ pub(crate) struct OpenFiles {
     /// The lock file is this client's own memory: no other client can see it, so no other may
     /// write.
     pub(crate) private: bool,
+    /// The journal beside the data file, where there can be one.
+    pub(crate) journal: Option<Box<dyn JournalFile>>,
 }
 
 impl OpenFiles {
@@ -116,7 +118,9 @@ fn files_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Res
         Some(shared) => shared,
         None => private_lock_file()?,
     };
-    Ok(OpenFiles { storage: Box::new(opened), shared, private })
+    let journal = opened.writable().then(|| opened.journal(&journal_path(path))).transpose()?;
+    let journal = journal.map(|journal| Box::new(journal) as Box<dyn JournalFile>);
+    Ok(OpenFiles { storage: Box::new(opened), shared, private, journal })
 }
 
 /// The lock file for a guest. `None`: it cannot be had, or not be used so.

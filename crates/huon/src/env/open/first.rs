@@ -56,6 +56,7 @@ pub(super) fn open_first(
     reach(Point::OpenAlone);
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    let chosen = recovery::go_on_by_journal(&store, files.journal.as_deref(), chosen)?;
     reach(Point::OpenChosen);
     // Where no id was ever given out, no page bears one.
     let nothing_written =
@@ -74,7 +75,13 @@ pub(super) fn open_first(
     if !options.exclusive && !become_one_of(&*store.storage, private)? {
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
-    finish(store, clients, chosen.recovery, options)
+    let opened = finish(store, clients, chosen.recovery, files.journal, options)?;
+    if chosen.recovery == Recovery::Replayed {
+        // J5.3.
+        opened.core.repair_now()?;
+    }
+    opened.core.use_journal(gate, options.journal_bytes)?;
+    Ok(opened)
 }
 
 /// How many ids to leave out of a file that was `modified` last at that time: another number for
@@ -97,7 +104,7 @@ fn initialise(
         boot: store.board.shared().boot(),
         page_bytes: store.page_bytes as u32,
     };
-    let block: [u8; META_BYTES] = chosen.meta.encode();
+    let block: [u8; META_BYTES] = chosen.meta.as_image().encode();
     store.board.initialise(
         gate,
         &identity,
@@ -109,6 +116,7 @@ fn initialise(
             meta_slot: chosen.meta_slot,
             checksum: chosen.checksum,
             ceiling: chosen.meta.ceiling,
+            place: chosen.place,
             sound,
         },
     );
@@ -129,6 +137,10 @@ pub(super) fn open_private(
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recovery::choose(&store, &metas, none, false, options.meta_slot)?;
+    if !chosen.place.is_none() {
+        // J5.4.
+        return Err(recovery::missing_journal());
+    }
     initialise(&store, gate, &chosen, 0, Sound::Not)?;
-    finish(store, clients, chosen.recovery, options)
+    finish(store, clients, chosen.recovery, None, options)
 }

@@ -2,7 +2,7 @@
 //! (P4, P9).
 
 use super::events::marks_of;
-use super::{Board, Durable, FlushPlan, Mark, damaged};
+use super::{Board, Durable, FlushPlan, JournalFlag, Mark, Place, damaged};
 use crate::error::Result;
 use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
@@ -42,6 +42,11 @@ impl Board {
         }
     }
 
+    /// The same of the last flush of the journal.
+    pub(crate) fn served_by_last_journal_flush(&self) -> u64 {
+        self.load(JOURNAL_SERVED)
+    }
+
     /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
     fn check_plan(&self, plan: &FlushPlan) -> Result<()> {
         let durable = self.durable_info();
@@ -59,6 +64,12 @@ impl Board {
     /// Puts the newest sealed snapshot in flight; after [`Board::unfinished_flush`]. `None`: it is
     /// durable already.
     pub(crate) fn nominate(&self) -> Result<Option<Mark>> {
+        Ok(self.nominate_with(Place::default())?.map(|(mark, _)| mark))
+    }
+
+    /// The same, with the place in the journal that the meta is to name (J4.1): the one that the
+    /// journal has come to; `begun` if none is acknowledged by it yet.
+    pub(crate) fn nominate_with(&self, begun: Place) -> Result<Option<(Mark, Place)>> {
         if !self.in_flight().is_none() {
             return Err(damaged(
                 "the lock file names a snapshot in flight without a flush of it (P4)",
@@ -78,8 +89,13 @@ impl Board {
             // we see what it sealed.
             fence(Ordering::SeqCst);
             reach(Point::CandidateStored);
+            let place = match self.journaled() {
+                _ if self.journal_flag(JournalFlag::Ended) => Place::default(),
+                Some(journaled) => journaled.place,
+                None => begun,
+            };
             if self.sealed() == candidate {
-                return Ok(Some(candidate));
+                return Ok(Some((candidate, place)));
             }
         }
     }
@@ -92,6 +108,7 @@ impl Board {
         self.store(PLAN_HOW, plan.how());
         self.store(PLAN_PREDECESSOR, plan.predecessor);
         self.store(PLAN_CEILING, plan.ceiling);
+        self.set_place_at(PLAN_PLACE, plan.place);
         self.store(PLAN_MARK, plan.mark.0);
         reach(Point::PlanStored);
         Ok(())
@@ -127,6 +144,7 @@ impl Board {
             meta_written: how & 2 != 0,
             predecessor: self.load(PLAN_PREDECESSOR),
             ceiling: self.load(PLAN_CEILING),
+            place: self.place_at(PLAN_PLACE),
         })
     }
 
@@ -142,6 +160,7 @@ impl Board {
         fence(Ordering::Release);
         self.store(meta + META_CHECKSUM, done.checksum);
         self.store(meta + META_CEILING, done.ceiling);
+        self.set_place_at(META_PLACES + usize::from(done.meta_slot) * LINE, done.place);
         self.store(meta + META_MARK, done.mark.0);
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
         if planted::is(Bug::PublishedFirst) {
@@ -174,9 +193,11 @@ impl Board {
                 }
                 let (checksum, ceiling) =
                     (self.load(meta + META_CHECKSUM), self.load(meta + META_CEILING));
+                let place = self.place_at(META_PLACES + meta_slot * LINE);
                 // While `durable` names it no client writes there (invariant 4).
                 if self.durable() == mark {
-                    return Some(Durable { mark, meta_slot: meta_slot as u8, checksum, ceiling });
+                    let meta_slot = meta_slot as u8;
+                    return Some(Durable { mark, meta_slot, checksum, ceiling, place });
                 }
             }
             if self.durable() == mark {

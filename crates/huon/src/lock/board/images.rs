@@ -3,7 +3,7 @@
 
 use std::sync::atomic::Ordering::Relaxed;
 
-use super::{Board, Mark};
+use super::{Board, Mark, RecordMark};
 use crate::failpoint::{Point, reach};
 use crate::lock::layout::*;
 use crate::os::clock;
@@ -15,20 +15,20 @@ impl Board {
     /// another client sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
     /// right before.
     pub(crate) fn seal(&self, base: Mark, txnid: u64, image: &[u8; IMAGE_BYTES]) -> Option<Mark> {
-        self.seal_used(base, txnid, image, IMAGE_BYTES)
+        self.seal_used(base, txnid, (image, IMAGE_BYTES), RecordMark::default())
     }
 
-    /// The same, where behind the first `used` bytes of the image are zeros.
+    /// The same of an image behind whose first bytes, so many, there are zeros.
     pub(crate) fn seal_used(
         &self,
         base: Mark,
         txnid: u64,
-        image: &[u8; IMAGE_BYTES],
-        used: usize,
+        (image, used): (&[u8; IMAGE_BYTES], usize),
+        record: RecordMark,
     ) -> Option<Mark> {
         assert!(txnid > base.txnid(), "P7: ids only rise");
         let mark = Mark::new(txnid, self.free_image());
-        self.fill_image(mark, image, used);
+        self.fill_image(mark, (image, used), record);
         reach(Point::ImageFilled);
         let sealed = &self.fixed()[SEALED];
         let order =
@@ -45,14 +45,20 @@ impl Board {
     /// An image that no mark names, the longest unused first.
     fn free_image(&self) -> usize {
         let sealed = self.sealed();
-        let named = [sealed, self.in_flight(), self.published(), self.durable()];
+        let others = [self.in_flight(), self.published(), self.durable(), self.in_journal_flight()];
         (1..=IMAGES_COUNT)
             .map(|step| (sealed.index() + step) % IMAGES_COUNT)
-            .find(|index| named.iter().all(|mark| mark.is_none() || mark.index() != *index))
-            .expect("four marks cannot name eight images")
+            .filter(|index| *index != sealed.index())
+            .find(|index| others.iter().all(|mark| mark.is_none() || mark.index() != *index))
+            .expect("five marks cannot name eight images")
     }
 
-    pub(super) fn fill_image(&self, mark: Mark, image: &[u8; IMAGE_BYTES], used: usize) {
+    pub(super) fn fill_image(
+        &self,
+        mark: Mark,
+        (image, used): (&[u8; IMAGE_BYTES], usize),
+        record: RecordMark,
+    ) {
         let fixed = self.fixed();
         // A model's images are short.
         let used = used.div_ceil(8).min(IMAGE_WORDS);
@@ -63,6 +69,7 @@ impl Board {
         name.store(0, Ordering::Relaxed);
         // A reader that copies any word stored below must then see that no mark names this image.
         fence(Ordering::Release);
+        self.set_record_of(mark, record);
         let at = IMAGES + mark.index() * IMAGE_WORDS;
         let (words, _) = image.as_chunks::<8>();
         for (word, bytes) in fixed[at..at + end].iter().zip(words) {

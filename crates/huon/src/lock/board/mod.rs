@@ -37,7 +37,10 @@ use crate::planted::{self, Bug};
 mod events;
 mod flush;
 mod images;
+mod journal;
 mod open;
+
+pub(crate) use journal::{JournalFlag, Journaled, Place, RecordMark};
 
 #[cfg(all(test, not(any(loom, shuttle))))]
 pub(super) use events::marks_of;
@@ -96,6 +99,8 @@ pub(crate) struct Start<'a> {
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
     pub(crate) ceiling: u64,
+    /// The place in the journal that it names.
+    pub(crate) place: Place,
     /// Whether the environment was closed in order; else the repair of P16 is due.
     pub(crate) sound: Sound,
 }
@@ -123,6 +128,8 @@ pub(crate) struct Durable {
     pub(crate) checksum: u64,
     /// Ids up to here may be used before the next checkpoint (P16).
     pub(crate) ceiling: u64,
+    /// From where in the journal a recovery goes on; none without a journal (J4.1).
+    pub(crate) place: Place,
 }
 
 /// How the candidate in flight is being flushed (P4): enough to write the same meta again.
@@ -136,6 +143,8 @@ pub(crate) struct FlushPlan {
     /// Txnid of the durable snapshot before it.
     pub(crate) predecessor: u64,
     pub(crate) ceiling: u64,
+    /// J4.1: the place in the journal that the meta will name.
+    pub(crate) place: Place,
 }
 
 impl FlushPlan {
@@ -151,6 +160,7 @@ impl FlushPlan {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct ProtectedMarks {
     pub(crate) in_flight: Mark,
+    pub(crate) in_journal_flight: Mark,
     pub(crate) durable: Mark,
     pub(crate) published: Mark,
     pub(crate) sealed: Mark,
@@ -324,10 +334,13 @@ impl Board {
         // Pairs with the fence of `nominate`: a flusher that took an older candidate is seen here.
         fence(Ordering::SeqCst);
         let early = if planted::is(Bug::MarksUnordered) { self.durable() } else { Mark::default() };
+        // J2.4: as the flusher's.
+        let in_journal_flight = self.in_journal_flight();
         let in_flight = self.in_flight();
         let durable = if planted::is(Bug::MarksUnordered) { early } else { self.durable() };
         let published = self.published();
-        ProtectedMarks { in_flight, durable, published, sealed: self.sealed() }
+        let sealed = self.sealed();
+        ProtectedMarks { in_flight, in_journal_flight, durable, published, sealed }
     }
 }
 

@@ -1,7 +1,7 @@
 //! How the first client initialises the board, how others recognise it, and how a clean close is
 //! noted.
 
-use super::{Board, BoardIdentity, Flag, Mark, Sound, Start, WrittenAfterClose};
+use super::{Board, BoardIdentity, Flag, Mark, RecordMark, Sound, Start, WrittenAfterClose};
 use crate::error::Result;
 use crate::lock::gate::Gate;
 use crate::lock::layout::*;
@@ -28,7 +28,8 @@ impl Board {
         assert!(mark.txnid() == start.txnid, "what is kept is what was chosen");
         self.clear(start.keep);
         if !start.keep {
-            self.fill_image(mark, start.image, IMAGE_BYTES);
+            let record = RecordMark { end: 0, floor: start.txnid };
+            self.fill_image(mark, (start.image, IMAGE_BYTES), record);
         }
         let flags = match start.sound {
             Sound::New => 0,
@@ -62,6 +63,7 @@ impl Board {
         ] {
             self.store(word, value);
         }
+        self.set_place_at(META_PLACES + usize::from(start.meta_slot) * LINE, start.place);
         self.store(READY, READY_VALUE);
     }
 
@@ -78,7 +80,8 @@ impl Board {
                         || (METAS..IMAGES).contains(&at))
         };
         let head = all[..IMAGES].iter().enumerate().filter(|(at, _)| !kept(*at));
-        let slots = all[ROWS..].chunks(ROW_WORDS).flat_map(|row| row.iter().take(LINE));
+        let rows = &all[ROWS..all.len().min(RING)];
+        let slots = rows.chunks(ROW_WORDS).flat_map(|row| row.iter().take(LINE));
         let words = head.map(|(_, word)| word).chain(slots);
         words.for_each(|word| word.store(0, Ordering::Relaxed));
     }

@@ -113,7 +113,9 @@ fn short_images_end_with_zeros() {
         let mut written = image(u64::MAX - txnid);
         written[used..].fill(0);
         let board = &seat.board;
-        let mark = board.seal_used(board.sealed(), txnid, &written, used).unwrap();
+        let mark = board
+            .seal_used(board.sealed(), txnid, (&written, used), RecordMark::default())
+            .unwrap();
         board.publish(mark);
         seat.writer.release();
         let mut read = [0xFF; IMAGE_BYTES];

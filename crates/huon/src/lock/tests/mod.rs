@@ -53,6 +53,7 @@ fn start(image: &[u8; IMAGE_BYTES]) -> Start<'_> {
         meta_slot: 0,
         checksum: 9,
         ceiling: 1 << 32,
+        place: Place::default(),
         sound: Sound::Not,
     }
 }
@@ -119,6 +120,7 @@ impl Seat {
             meta_written: false,
             predecessor,
             ceiling: mark.txnid() + 100,
+            place: Place::default(),
         }
     }
 
@@ -152,5 +154,5 @@ fn protected(board: &Board, slots: &Slots) -> Vec<u64> {
 
 fn done(plan: &FlushPlan) -> Durable {
     let FlushPlan { mark, meta_slot, ceiling, .. } = *plan;
-    Durable { mark, meta_slot, checksum: mark.txnid() * 7, ceiling }
+    Durable { mark, meta_slot, checksum: mark.txnid() * 7, ceiling, place: Place::default() }
 }

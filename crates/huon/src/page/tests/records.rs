@@ -1,4 +1,5 @@
 use super::*;
+use crate::lock::Place;
 
 #[test]
 fn admit_refuses_every_wrong_bit() {
@@ -174,6 +175,7 @@ pub(super) fn meta() -> Meta {
         markers_txnid: 150,
         app_flags: 0xF0F0,
         sweep: Sweep::default(),
+        place: Place::default(),
         items: vec![Item { pgno: 70, pages: 30, birth: 1, freed: 2 }; META_ITEMS_MAX],
     }
 }

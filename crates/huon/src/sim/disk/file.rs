@@ -38,7 +38,7 @@ impl Drop for SimPage {
 }
 
 /// Tells the watcher of what happened, with the state unlocked.
-fn seen(machine: &Arc<Machine>, state: MutexGuard<'_, DiskState>) {
+pub(super) fn seen(machine: &Arc<Machine>, state: MutexGuard<'_, DiskState>) {
     let watch = state.watch.clone().filter(|_| state.recording);
     drop(state);
     if let Some(watch) = watch {

@@ -4,7 +4,7 @@ use super::levels::Level;
 use super::{Body, Dirty, ROOM_KEPT};
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
-use crate::page::{Pgno, Reason, Txnid};
+use crate::page::{Pgno, Ptr, Reason, Txnid};
 use crate::store::Buffer;
 use crate::store::by_pgno::ByPgno;
 use crate::store::space::PageSet;
@@ -97,10 +97,11 @@ impl Buffers {
         self.nodes.try_reserve(pages)
     }
 
-    /// W1: a page of the current level, for which there is room.
+    /// W1: a page of the current level, for which there is room; `from`: the page of the base that
+    /// it was copied from, if it was.
     #[inline]
-    pub(super) fn insert(&mut self, pgno: Pgno, buffer: Buffer) {
-        let dirty = Dirty { buffer, level: self.level(), what: Body::Node };
+    pub(super) fn insert(&mut self, pgno: Pgno, buffer: Buffer, from: Ptr) {
+        let dirty = Dirty { buffer, level: self.level(), what: Body::Node, from };
         self.nodes.insert(pgno.0, dirty);
     }
 
@@ -108,7 +109,7 @@ impl Buffers {
     pub(super) fn insert_value(&mut self, pgno: Pgno, pages: u32, buffer: Buffer) -> Reserved<()> {
         self.values.try_reserve(1)?;
         self.taken.insert(pgno, pages)?;
-        let dirty = Dirty { buffer, level: self.level(), what: Body::Value };
+        let dirty = Dirty { buffer, level: self.level(), what: Body::Value, from: Ptr::NONE };
         self.values.insert(pgno.0, dirty);
         self.value_pages += pages as usize;
         Ok(())

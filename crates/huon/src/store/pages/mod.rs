@@ -53,6 +53,8 @@ struct Dirty {
     buffer: Buffer,
     level: usize,
     what: Body,
+    /// The page of the base that it was copied from, or none.
+    from: Ptr,
 }
 
 impl Dirty {
@@ -281,7 +283,7 @@ impl Pages {
         if cfg!(debug_assertions) {
             buffer.fill(0xA5);
         }
-        self.buffers.insert(ptr.pgno, buffer);
+        self.buffers.insert(ptr.pgno, buffer, Ptr::NONE);
         Ok(ptr)
     }
 
@@ -340,11 +342,12 @@ impl Pages {
             return Err(error);
         }
         page::header::set_ptr(&mut buffer, fresh);
+        let from = self.buffered(ptr, Body::Node).map_or(ptr, |dirty| dirty.from);
         if let Err(error) = self.free(ptr) {
             self.space.give_back(fresh.pgno, 1);
             return Err(error);
         }
-        self.buffers.insert(fresh.pgno, buffer);
+        self.buffers.insert(fresh.pgno, buffer, from);
         Ok(fresh)
     }
 

@@ -15,6 +15,7 @@ use super::{Body, Dirty, EditPlace, NextId, Pages, PagesCounts, ROOM_KEPT};
 use crate::alloc::{TryGrow, collected, filled};
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
+use crate::journal::{BaseName, RecordWriter};
 use crate::lock::Board;
 use crate::os::prefetch_start;
 use crate::page::{self, CEILING_AHEAD, ID_MAX, Pgno, Ptr, Txnid};
@@ -55,6 +56,8 @@ pub(super) struct Outgoing {
     order: Vec<u32>,
     /// Room for a page that is packed.
     scratch: Vec<u8>,
+    /// What the journal is told of the transaction (J1).
+    record: RecordWriter,
 }
 
 impl Outgoing {
@@ -129,6 +132,26 @@ impl Outgoing {
             page::pack_for_writing(buffer, &mut self.scratch);
             store.seal.stamp(buffer);
         }
+    }
+
+    /// J1.1: notes the pages in the record of the transaction, unless that cannot hold all of it.
+    fn note_record(&mut self, store: &Store, used: u32) -> Result<()> {
+        let Outgoing { pages, record, scratch, .. } = self;
+        if (self.wrote || self.txnid != self.first) && !planted::is(Bug::RecordPartly) {
+            record.give_up();
+        }
+        for (pgno, page) in pages.iter() {
+            if page.what == Body::Value {
+                record.give_up();
+                continue;
+            }
+            let before = match page.from.is_none() {
+                true => None,
+                false => Some((page.from, store.page(page.from, used)?)),
+            };
+            record.page((Pgno(*pgno), &page.buffer), before, scratch)?;
+        }
+        Ok(())
     }
 
     /// Makes room for so many pages.
@@ -323,6 +346,9 @@ impl Pages {
             self.outgoing.pages.push((pgno, page));
         }
         self.outgoing.finish(&self.store);
+        if !on && self.outgoing.record.is_wanted() {
+            self.outgoing.note_record(&self.store, self.space.used())?;
+        }
         let written = self.outgoing.write(&self.store);
         self.lost |= written.is_err();
         let birth = self.txnid();
@@ -331,7 +357,7 @@ impl Pages {
             if page.what == Body::Node {
                 self.store.note_verified(Ptr { pgno, birth });
                 if planted::is(Bug::SpilledInPlace) {
-                    self.buffers.insert(pgno, page.buffer);
+                    self.buffers.insert(pgno, page.buffer, page.from);
                     continue;
                 }
             }
@@ -343,18 +369,35 @@ impl Pages {
 
     /// Writes all that is left and closes the free space: the pages' part of a seal. After an error
     /// they can only be dropped.
-    pub(crate) fn seal(&mut self, shrink: Shrink) -> Result<(SealedSpace, PagesCounts)> {
+    ///
+    /// `records`: for a record in the journal, too.
+    pub(crate) fn seal(
+        &mut self,
+        shrink: Shrink,
+        records: bool,
+    ) -> Result<(SealedSpace, PagesCounts)> {
+        self.outgoing.record.begin(records)?;
         assert_eq!(self.buffers.level(), 0, "W3: sealed inside a nested level");
         let mut sealed = self.space.seal(&*self.store, self.page_bytes(), shrink)?;
         self.buffers.reserve(sealed.chunks.len())?;
         for (ptr, page) in std::mem::take(&mut sealed.chunks) {
             self.buffers.check_free(ptr.pgno, 1)?;
-            self.buffers.insert(ptr.pgno, Buffer::Own(page.into_boxed_slice()));
+            self.buffers.insert(ptr.pgno, Buffer::Own(page.into_boxed_slice()), Ptr::NONE);
         }
         let mut all = std::mem::take(&mut self.outgoing.order);
         all.clear();
         all.try_extend(self.buffers.numbers())?;
         self.write_dirty(all, false)?;
         if self.is_lost() { Err(Error::OutOfMemory) } else { Ok((sealed, self.counts())) }
+    }
+
+    /// The record of what was sealed, once the image is known; see [`RecordWriter::end`].
+    pub(crate) fn end_record(
+        &mut self,
+        txnid: Txnid,
+        base: BaseName,
+        images: (&[u8], &[u8]),
+    ) -> Result<Option<&[u8]>> {
+        Ok(self.outgoing.record.end(txnid, base, images)?)
     }
 }

@@ -8,7 +8,7 @@
 
 use crate::alloc::filled;
 use crate::error::{Error, Result};
-use crate::lock::Board;
+use crate::lock::{Board, Place};
 use crate::os::Storage;
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
 use crate::store::Store;
@@ -36,6 +36,8 @@ pub enum Recovery {
     SteppedBack,
     /// The caller named the meta to start from.
     ByHand,
+    /// It was not, and commits that were durable in the journal were replayed.
+    Replayed,
 }
 
 /// The id that a file is created with.
@@ -49,6 +51,8 @@ pub(crate) struct Chosen {
     /// The slot of the meta that is, or that the snapshot builds on.
     pub(crate) meta_slot: u8,
     pub(crate) checksum: u64,
+    /// The place in the journal that this meta names.
+    pub(crate) place: Place,
     pub(crate) recovery: Recovery,
 }
 
@@ -68,9 +72,9 @@ impl Left {
         })
     }
 
-    fn chosen(&self, meta_slot: u8, recovery: Recovery) -> Chosen {
+    fn chosen(&self, meta_slot: u8, place: Place, recovery: Recovery) -> Chosen {
         let checksum = self.durable_checksum;
-        Chosen { meta: self.image.clone(), sealed: true, meta_slot, checksum, recovery }
+        Chosen { meta: self.image.clone(), sealed: true, meta_slot, checksum, place, recovery }
     }
 }
 
@@ -202,7 +206,8 @@ fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chos
     let block = meta.encode();
     debug_assert_eq!(meta.uuid, store.uuid);
     let checksum = meta_checksum(&block);
-    Chosen { meta: meta.clone(), sealed: false, meta_slot, checksum, recovery }
+    let place = meta.place;
+    Chosen { meta: meta.clone(), sealed: false, meta_slot, checksum, place, recovery }
 }
 
 /// Whether something was found whole: an error that is not about damage says nothing.
@@ -236,7 +241,7 @@ fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Opt
         return Ok(None);
     }
     let is_there = is_whole(tail::verify(store, &left.image, since))?;
-    Ok(is_there.then(|| left.chosen(slot, Recovery::Newest)))
+    Ok(is_there.then(|| left.chosen(slot, durable.place, Recovery::Newest)))
 }
 
 /// Whether no client ever wrote behind the first meta: then no page bears any id, and there is no

@@ -20,17 +20,40 @@
 
 mod choose;
 mod repair;
+mod replay;
 pub(crate) mod tail;
 
 use crate::error::Result;
-use crate::os::Storage;
+use crate::lock::Place;
+use crate::os::{JournalFile, Storage};
 use crate::page::{META_BYTES, META_SLOTS, Meta, MetaFault};
 use crate::planted::{self, Bug};
+use crate::store::Store;
 
 pub use choose::Recovery;
 pub(crate) use choose::{
     Chosen, FIRST_ID, Left, check_ours, choose, is_blank, is_unwritten, left_by_others, newest,
 };
+pub(crate) use replay::missing as missing_journal;
+
+/// J5.1: if the snapshot is one of the file's metas, and that names a place in the journal, the
+/// newest that the journal leads to.
+pub(crate) fn go_on_by_journal(
+    store: &Store,
+    journal: Option<&dyn JournalFile>,
+    chosen: Chosen,
+) -> Result<Chosen> {
+    if chosen.sealed || chosen.place.is_none() || chosen.recovery == Recovery::ByHand {
+        return Ok(chosen);
+    }
+    let journal = journal.ok_or_else(missing_journal)?;
+    let place = Place::default();
+    let recovery = Recovery::Replayed;
+    Ok(match replay::replay(store, journal, &chosen.meta)? {
+        Some(meta) => Chosen { meta, place, recovery, ..chosen },
+        None => Chosen { place, recovery, ..chosen },
+    })
+}
 
 /// What each meta slot of a file holds.
 pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];

@@ -13,7 +13,7 @@
 
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
-use crate::lock::{Flag, FlushPlan};
+use crate::lock::{Flag, FlushPlan, Place};
 use crate::page::{CommitKind, META_SLOTS, Meta, Txnid};
 use crate::planted::{self, Bug};
 use crate::tell;
@@ -63,7 +63,8 @@ impl Core {
             return Err(taken_over());
         }
         let ceiling = Core::ceiling_after(id);
-        let meta = Meta { txnid: Txnid(id), before: chosen.txnid, ceiling, ..chosen };
+        let meta = Meta { txnid: Txnid(id), ..chosen.as_image() };
+        let meta = meta.as_image();
         let mark = board
             .seal(base_mark, meta.txnid.0, &meta.try_encode()?)
             .ok_or_else(|| Error::Busy("another writer sealed during the repair (P3)".into()))?;
@@ -78,8 +79,10 @@ impl Core {
             meta_slot: self.slot_for_repair(durable.meta_slot, chosen.txnid)?,
             two_flush: true,
             meta_written: false,
-            predecessor: meta.before.0,
+            predecessor: chosen.txnid.0,
             ceiling,
+            // J5.3.
+            place: Place::default(),
         };
         board.set_candidate_plan(&plan)?;
         self.carry_out(&plan)?;

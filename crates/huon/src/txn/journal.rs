@@ -1,0 +1,303 @@
+//! Journaling: a durable commit by one append (J2 to J4).
+//!
+//! A commit that is to be durable has left a record in the ring before its seal. The client that
+//! gets the journaller's role writes the records of all that is sealed as one batch, flushes the
+//! journal alone, and has made all of them durable. Where that cannot be (a commit without a record
+//! between, no room, a journal that failed) everybody goes by pages, as without a journal: a flush
+//! of the data file, which is a checkpoint, after which the journal serves again.
+
+use crate::error::{Error, Result};
+use crate::failpoint::{Point, reach};
+use crate::journal::{
+    self, BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, BatchHead, blocks_of, seal_batch,
+};
+use crate::lock::{GATE_TIMEOUT, Gate, JournalFlag, Journaled, Mark, Place, RecordMark};
+use crate::os;
+use crate::page::{META_BYTES, Meta, Txnid, meta_checksum};
+use crate::planted::{self, Bug};
+use crate::store::pages::Pages;
+use crate::tell;
+use crate::txn::commit::taken_over;
+use crate::txn::flush::MetaFlush;
+use crate::txn::{Core, Release};
+
+/// The smallest journal.
+const JOURNAL_BLOCKS_MIN: u64 = 16;
+/// A checkpoint is due once this part of the journal holds records that are not in the durable
+/// snapshot (J4.6).
+const CHECKPOINT_PART: u64 = 2;
+/// The write-out of pages is begun once this part does.
+const WRITING_PART: u64 = 8;
+
+/// What a commit that waits is to do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ByJournal {
+    /// Look again: a flush of the journal has ended.
+    Flushed,
+    /// Another client or thread flushes the journal.
+    Awaited,
+    /// It cannot be had from the journal.
+    No,
+}
+
+impl Core {
+    /// Whether commits that will be durable make records.
+    pub(crate) fn makes_records(&self) -> bool {
+        self.store.board.journal_blocks() != 0
+    }
+
+    /// J2.1: puts the record of a transaction into the ring, if it has one: before its seal.
+    /// `pages`: those of a transaction that may have one.
+    pub(super) fn put_record(
+        &self,
+        base: Mark,
+        txnid: Txnid,
+        image: &[u8; META_BYTES],
+        pages: Option<&mut Pages>,
+    ) -> Result<RecordMark> {
+        let board = &self.store.board;
+        let lost = || Error::corrupt_file("the lock file has lost the newest snapshot");
+        let before = board.record_of(base).ok_or_else(lost)?;
+        let none = RecordMark { end: before.end, floor: txnid.0 };
+        let Some(pages) = pages else { return Ok(none) };
+        let mut old = [0; META_BYTES];
+        if !board.copy_image(base, &mut old) {
+            return Err(lost());
+        }
+        let name = BaseName { txnid: Txnid(base.txnid()), checksum: meta_checksum(&old) };
+        let Some(record) = pages.end_record(txnid, name, (&old, image))? else { return Ok(none) };
+        let end = board.put_record(before.end, record)?;
+        Ok(end.map_or(none, |end| RecordMark { end, floor: before.floor }))
+    }
+
+    /// Flushes the journal for whatever is sealed, if that makes it durable.
+    pub(super) fn flush_by_journal(&self) -> Result<ByJournal> {
+        let board = &self.store.board;
+        if !self.makes_records() || !self.may_journal() {
+            return Ok(ByJournal::No);
+        }
+        let Some(journaled) = board.journaled() else { return Ok(ByJournal::No) };
+        if self.journaller.try_acquire()?.is_none() {
+            return Ok(ByJournal::Awaited);
+        }
+        let _role = Release(&self.journaller);
+        reach(Point::JournallerTaken);
+        self.check_poisoned()?;
+        self.delay_flush(journaled.txnid, board.served_by_last_journal_flush());
+        let mark = board.nominate_for_journal();
+        let flushed = self.flush_journal(mark);
+        if !matches!(flushed, Ok(true)) {
+            board.end_journal_flight();
+        }
+        Ok(if flushed? { ByJournal::Flushed } else { ByJournal::No })
+    }
+
+    fn may_journal(&self) -> bool {
+        let board = &self.store.board;
+        !board.journal_flag(JournalFlag::Off) && !board.journal_flag(JournalFlag::Ended)
+    }
+
+    /// Writes a batch of all records up to `mark`, the candidate, and flushes it. `false`: this one
+    /// cannot be had from the journal. The caller holds the journaller's role.
+    fn flush_journal(&self, mark: Mark) -> Result<bool> {
+        let board = &self.store.board;
+        // Under the role: nothing moves them now.
+        let (Some(journaled), true) = (board.journaled(), self.may_journal()) else {
+            return Ok(false);
+        };
+        let lost = || Error::corrupt_file("the lock file has lost the journal's candidate (J2.4)");
+        let record = board.record_of(mark).ok_or_else(lost)?;
+        let durable = self.durable_info()?;
+        // J3.1.
+        if record.floor > durable.mark.txnid() && !planted::is(Bug::FloorUnchecked) {
+            return Ok(false);
+        }
+        if mark.txnid() <= journaled.txnid {
+            return Ok(true);
+        }
+        let mut batch = vec![0; BATCH_HEADER_BYTES];
+        board.take_records(journaled.tail, record.end, &mut batch)?;
+        let blocks = blocks_of(batch.len());
+        // J4.2.
+        let kept = journaled.place.next + blocks - durable.place.anchor;
+        if durable.place.is_none() || kept > board.journal_blocks() {
+            return Ok(false);
+        }
+        let head = BatchHead {
+            uuid: self.store.uuid,
+            at: journaled.place.next,
+            chain: journaled.place.chain,
+            txnid: Txnid(mark.txnid()),
+            records: journal::count_records(&batch[BATCH_HEADER_BYTES..])?,
+        };
+        let place = seal_batch(&head, &mut batch)?;
+        if let Err(error) = self.write_batch(head.at, &batch) {
+            // J4.7.
+            board.set_journal_flag(JournalFlag::Off, true);
+            tell::flush_failed(&error);
+            return Ok(false);
+        }
+        let done = Journaled { txnid: mark.txnid(), tail: record.end, place };
+        board.finish_journal_flush(mark, &done);
+        Ok(true)
+    }
+
+    /// J2.6: writes the blocks from a place on, around the end of the file, and flushes them.
+    fn write_batch(&self, at: u64, batch: &[u8]) -> Result<()> {
+        let blocks = self.store.board.journal_blocks();
+        let first = at % blocks;
+        let fit = ((blocks - first) as usize * BLOCK_BYTES).min(batch.len());
+        let (now, around) = batch.split_at(fit);
+        let journal = self.journal()?;
+        journal.write_at(now, first * BLOCK_BYTES as u64)?;
+        if !around.is_empty() {
+            journal.write_at(around, 0)?;
+        }
+        reach(Point::JournalWritten);
+        self.count(&self.counts.journal_flushes, 1);
+        if !planted::is(Bug::JournalUnflushed) {
+            journal.sync()?;
+        }
+        reach(Point::JournalFlushed);
+        Ok(())
+    }
+
+    fn journal(&self) -> Result<&dyn os::JournalFile> {
+        let missing = || Error::Invalid("this environment has no journal");
+        self.journal.as_deref().ok_or_else(missing)
+    }
+
+    /// J4.4: if clients make records and no flush of the journal can begin, begins the journal; the
+    /// place that the next meta is to name. The caller holds the flusher lock.
+    pub(super) fn begin_journal(&self) -> Result<Place> {
+        let board = &self.store.board;
+        if !self.makes_records() || !self.may_journal() || board.journaled().is_some() {
+            return Ok(Place::default());
+        }
+        let named = self.durable_info()?.place;
+        if !named.is_none() {
+            self.go_on_from(named)?;
+            return Ok(Place::default());
+        }
+        let mut batch = vec![0; BATCH_HEADER_BYTES];
+        let [low, _] = seed(&os::random_bytes()?);
+        let txnid = Txnid(board.durable().txnid());
+        let head = BatchHead { uuid: self.store.uuid, at: 0, chain: low, txnid, records: 0 };
+        let place = seal_batch(&head, &mut batch)?;
+        match self.write_batch(0, &batch) {
+            Ok(()) => Ok(place),
+            Err(error) => {
+                board.set_journal_flag(JournalFlag::Off, true);
+                tell::flush_failed(&error);
+                Ok(Place::default())
+            }
+        }
+    }
+
+    /// Flushes of the journal may begin, behind a place that a durable meta names.
+    fn go_on_from(&self, place: Place) -> Result<()> {
+        let board = &self.store.board;
+        let record = board.record_of(board.sealed());
+        let lost = || Error::corrupt_file("the lock file has lost the newest snapshot");
+        let RecordMark { end, .. } = record.ok_or_else(lost)?;
+        board.set_journaled(Some(&Journaled { txnid: 0, tail: end, place }));
+        Ok(())
+    }
+
+    /// A flush of the data file has ended, whose meta names `place`.
+    pub(super) fn note_checkpoint(&self, mark: Mark, place: Place) -> Result<()> {
+        let board = &self.store.board;
+        if place.is_none() || !self.may_journal() {
+            return Ok(());
+        }
+        if board.journaled().is_none() {
+            return self.go_on_from(place);
+        }
+        // J2.2: what the meta covers needs no place in the ring any more.
+        if self.journaller.try_acquire()?.is_none() {
+            return Ok(());
+        }
+        let _role = Release(&self.journaller);
+        let (Some(journaled), Some(record)) = (board.journaled(), board.record_of(mark)) else {
+            return Ok(());
+        };
+        if record.end > journaled.tail {
+            let txnid = journaled.txnid.max(mark.txnid());
+            board.set_journaled(Some(&Journaled { txnid, tail: record.end, ..journaled }));
+        }
+        Ok(())
+    }
+
+    /// J4.5: ends the journal: a flush point whose meta names none. The caller is alone, under the
+    /// gate.
+    pub(super) fn end_journal(&self) -> Result<()> {
+        let board = &self.store.board;
+        if self.durable_info()?.place.is_none() {
+            return Ok(());
+        }
+        board.set_journal_flag(JournalFlag::Ended, true);
+        self.store.writer.acquire(GATE_TIMEOUT)?;
+        let _writer = Release(&self.store.writer);
+        let (base, newest) = self.newest_sealed()?;
+        let id = self.next_id(&newest)?;
+        if !board.raise_issued(id.issued, id.txnid.0) {
+            return Err(taken_over());
+        }
+        let meta = Meta { txnid: id.txnid, ..newest }.as_image();
+        let sealed = board.seal(base, meta.txnid.0, &meta.try_encode()?);
+        let mark = sealed.ok_or_else(taken_over)?;
+        let Some(_flusher) = self.try_flusher()? else {
+            return Err(Error::Busy("another client flushes while the last one closes".into()));
+        };
+        self.flush_newest(MetaFlush::Now)?;
+        board.set_journaled(None);
+        board.set_journal_flag(JournalFlag::Ended, false);
+        debug_assert!(board.durable() == mark, "J4.5: alone");
+        Ok(())
+    }
+
+    /// The journal is used from now on, if the options say so and no client has begun it.
+    pub(crate) fn use_journal(&self, gate: &Gate, options_bytes: Option<u64>) -> Result<()> {
+        let board = &self.store.board;
+        let (Some(bytes), Some(journal)) = (options_bytes, self.journal.as_deref()) else {
+            return Ok(());
+        };
+        if self.read_only || board.journal_blocks() != 0 || self.is_repair_due() {
+            return Ok(());
+        }
+        if !self.durable_info()?.place.is_none() {
+            return Ok(());
+        }
+        let blocks = bytes.div_ceil(BLOCK_BYTES as u64).max(JOURNAL_BLOCKS_MIN);
+        if journal.bytes()? != blocks * BLOCK_BYTES as u64 {
+            journal.make(blocks * BLOCK_BYTES as u64)?;
+        }
+        board.use_journal(gate, blocks)
+    }
+
+    /// J4.6: after a commit is acknowledged. The client that crosses half of the journal makes the
+    /// checkpoint, if no other does.
+    pub(super) fn checkpoint_if_due(&self) -> Result<()> {
+        let board = &self.store.board;
+        let Some(journaled) = board.journaled() else { return Ok(()) };
+        let anchor = self.durable_info()?.place.anchor;
+        let used = journaled.place.next.saturating_sub(anchor);
+        let blocks = board.journal_blocks();
+        if used * CHECKPOINT_PART > blocks {
+            if let Some(_role) = self.try_flusher()? {
+                self.flush_newest(MetaFlush::Now)?;
+            }
+        } else if used * WRITING_PART > blocks && used % BLOCKS_OF_MIB == 0 {
+            self.store.storage.start_writing();
+        }
+        Ok(())
+    }
+}
+
+/// Blocks of a MiB.
+const BLOCKS_OF_MIB: u64 = (1 << 20) / BLOCK_BYTES as u64;
+
+fn seed(bytes: &[u8; 16]) -> [u64; 2] {
+    let (halves, _) = bytes.as_chunks::<8>();
+    [u64::from_le_bytes(halves[0]), u64::from_le_bytes(halves[1])]
+}
