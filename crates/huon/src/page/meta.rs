@@ -322,7 +322,7 @@ impl Meta {
         Meta {
             commit: CommitKind::TwoFlush,
             before: Txnid(0),
-            ceiling: ceiling_after(self.txnid.0),
+            ceiling: ceiling_after(self.txnid.0).min(ID_MAX - 1),
             place: Place::default(),
             ..self.clone()
         }
@@ -380,9 +380,12 @@ impl Meta {
             },
             items,
         };
-        let Place { next, anchor, .. } = meta.place;
         let has_place = word(block, FEATURES) & FEATURE_JOURNAL != 0;
-        if if has_place { anchor >= next } else { meta.place != Place::default() } {
+        if has_place == meta.place.is_none() || !has_place && meta.place != Place::default() {
+            let text = "it has the feature of a journal without a place in one, or the place alone";
+            return Err(MetaFault::Unknown(text));
+        }
+        if has_place && meta.place.anchor >= meta.place.next {
             return Err(MetaFault::Corrupt("the place in a journal of a meta makes no sense"));
         }
         let unused = &block[ITEMS + count * ITEM_BYTES..];
