@@ -150,6 +150,7 @@ fn delete_if_deserted(
     };
     remove(path)?;
     remove(&lock_path(path))?;
+    files.journal.as_ref().map_or(Ok(()), |journal| journal.delete())?;
     remove_client_files(path)?;
     os::sync_directory(path)?;
     Ok(true)

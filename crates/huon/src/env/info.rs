@@ -200,7 +200,7 @@ impl Env {
             reads_ahead: store.disk().is_none(),
             newest: mark.txnid(),
             visible: board.published().txnid(),
-            durable: board.durable().txnid(),
+            durable: board.durable_id(),
             unflushed_bytes: if board.sealed() == board.durable() {
                 0
             } else {

@@ -488,7 +488,7 @@ impl Env {
             drop(self.write()?);
         }
         core.flush_up_to(core.store.board.sealed().txnid(), MetaFlush::Now)?;
-        Ok(core.store.board.durable().txnid())
+        Ok(core.store.board.durable_id())
     }
 
     /// Makes a checkpoint if [`Options::flush_after_bytes`] or [`Options::flush_after`] ask for one
@@ -521,7 +521,7 @@ impl Env {
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     pub fn durable_id(&self) -> u64 {
-        self.last_core().store.board.durable().txnid()
+        self.last_core().store.board.durable_id()
     }
 }
 

@@ -15,7 +15,7 @@ use std::sync::{Arc, Mutex};
 
 use crate::alloc::{TryGrow, filled};
 use crate::error::{Error, Result};
-use crate::lock::{Board, Clients, Guest, Role, RoleKind, Slots, scan_guests};
+use crate::lock::{Board, Clients, Guest, Mark, Role, RoleKind, Slots, scan_guests};
 use crate::os::{Ahead, Disk, MapPages, ReadAhead, Storage, ViewPage, locked};
 use crate::page::{Chunk, Kind, PageGeometry, Ptr, Reason, RunRef, Seal, admit};
 use crate::planted::{self, Bug};
@@ -523,7 +523,7 @@ impl Backend for Store {
         // flight is read before the sealed one. Words of a lock file that say otherwise protect
         // nothing.
         let rising = marks.durable <= marks.published && marks.published <= marks.sealed;
-        if !rising || marks.in_flight > marks.sealed {
+        if !rising || marks.in_flight > marks.sealed || marks.in_journal_flight > marks.sealed {
             return Err(Error::corrupt_file(
                 "the lock file names snapshots out of order (P9, P10)",
             ));
@@ -539,7 +539,8 @@ impl Backend for Store {
             self.stale_scan.swap(lasting);
         }
         if !planted::is(Bug::DurableUnprotected) {
-            lasting.try_extend([marks.durable.txnid(), marks.in_flight.txnid()].into_iter())?;
+            let flushed = [marks.durable, marks.in_flight, marks.in_journal_flight];
+            lasting.try_extend(flushed.into_iter().map(Mark::txnid))?;
         }
         all.try_set(lasting)?;
         if !planted::is(Bug::NewestUnprotected) {

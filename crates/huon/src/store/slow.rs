@@ -139,7 +139,7 @@ impl Store {
     /// oldest.
     fn slow(&self, retained: &[Retained]) -> Result<Vec<(ReaderEntry, RetainingReader)>> {
         let marks = self.board.protected_marks();
-        let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
+        let marks = marks.all();
         let page_bytes = self.page_bytes as u64;
         let retaining = |info: &ReaderEntry| {
             let at = retained.binary_search_by_key(&info.txnid, |retained| retained.txnid).ok()?;

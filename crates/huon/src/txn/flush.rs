@@ -124,9 +124,7 @@ impl Core {
     /// Whether nothing of snapshot `txnid` is owed to the disk.
     pub(crate) fn is_flushed(&self, txnid: u64, meta: MetaFlush) -> bool {
         let board = &self.store.board;
-        // J3.3.
-        let is_journaled = || board.journaled().is_some_and(|done| done.txnid >= txnid);
-        let is_durable = || board.durable().txnid() >= txnid || is_journaled();
+        let is_durable = || board.durable_id() >= txnid;
         let is_postponed = || board.postponed().is_some_and(|mark| mark.txnid() >= txnid);
         // The second look: the postponed snapshot may have become durable after the first one.
         is_durable() || meta == MetaFlush::Later && (is_postponed() || is_durable())

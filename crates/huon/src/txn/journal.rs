@@ -262,10 +262,7 @@ impl Core {
         let (Some(bytes), Some(journal)) = (options_bytes, self.journal.as_deref()) else {
             return Ok(());
         };
-        if self.read_only || board.journal_blocks() != 0 || self.is_repair_due() {
-            return Ok(());
-        }
-        if !self.durable_info()?.place.is_none() {
+        if self.read_only || board.journal_blocks() != 0 {
             return Ok(());
         }
         let blocks = bytes.div_ceil(BLOCK_BYTES as u64).max(JOURNAL_BLOCKS_MIN);

@@ -68,8 +68,7 @@ impl Board {
     /// The flusher lock is free: wakes one of the committers that still wait, to flush for all of
     /// them.
     pub(in crate::lock) fn notify_next(&self) {
-        let journaled = self.journaled().map_or(0, |journaled| journaled.txnid);
-        let (durable, sealed) = (self.durable().txnid().max(journaled), self.sealed().txnid());
+        let (durable, sealed) = (self.durable_id(), self.sealed().txnid());
         let marks = if durable < sealed { marks_of(durable + 1, sealed) } else { ANY_MARK };
         self.notify(Wake::First(marks));
     }

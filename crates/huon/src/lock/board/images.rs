@@ -99,7 +99,7 @@ impl Board {
         Mark(self.load(IN_FLIGHT))
     }
 
-    /// The newest snapshot whose flush has ended.
+    /// The newest snapshot whose flush has ended, of the data file.
     pub(crate) fn durable(&self) -> Mark {
         Mark(self.load(DURABLE))
     }

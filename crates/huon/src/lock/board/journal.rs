@@ -191,6 +191,12 @@ impl Board {
         }
     }
 
+    /// J3.3: the newest snapshot that no power loss takes away.
+    pub(crate) fn durable_id(&self) -> u64 {
+        let journaled = self.journaled().map_or(0, |journaled| journaled.txnid);
+        self.durable().txnid().max(journaled)
+    }
+
     /// J2.3: one store moves all. The caller holds the journaller's role.
     pub(crate) fn set_journaled(&self, journaled: Option<&Journaled>) {
         let version = (self.load(JOURNALED_AT) | JOURNALED_THERE) + 1;

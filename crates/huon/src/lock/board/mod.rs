@@ -166,6 +166,13 @@ pub(crate) struct ProtectedMarks {
     pub(crate) sealed: Mark,
 }
 
+impl ProtectedMarks {
+    /// All of them.
+    pub(crate) fn all(self) -> [Mark; 5] {
+        [self.in_flight, self.in_journal_flight, self.durable, self.published, self.sealed]
+    }
+}
+
 /// What the board notes besides marks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u64)]

@@ -50,6 +50,8 @@ impl Board {
             (BOOT, boot0),
             (BOOT + 1, boot1),
             (FLAGS, flags),
+            (JOURNAL_FLAGS, 0),
+            (JOURNAL_FLIGHT, 0),
             (SLOT_CAPACITY, u64::from(SLOTS_FIRST)),
             (SLOT_HIGH, 0),
             (CLIENT_HIGH, client_high.min(u64::from(CLIENTS_MAX))),
