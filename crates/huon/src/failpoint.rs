@@ -90,6 +90,8 @@ points! {
     RecordPut = "commit: record put",
     /// The journaller's lock is taken.
     JournallerTaken = "journal: role taken",
+    /// The candidate of a flush of the journal is read, and not stored.
+    JournalCandidateRead = "journal: candidate read",
     /// The candidate of a flush of the journal is stored.
     JournalCandidateStored = "journal: candidate stored",
     /// A batch is written, and not flushed.

@@ -225,6 +225,36 @@ pub(crate) enum Bug {
     FloorUnchecked = 403,
     /// The flush of the journal (J3.2).
     JournalUnflushed = 404,
+    /// The move of the ring's tail by a flusher: a full ring stays full (J2.2).
+    RingTail = 405,
+    /// The second place of what is journaled: its words change where others read them (J2.3).
+    JournaledOnce = 406,
+    /// The check that a batch is bound to the one before (J2.5).
+    ChainUnchecked = 407,
+    /// The block of its own that a batch begins with (J2.7).
+    BlockReused = 408,
+    /// The place before the published mark: that moves first (J3.2).
+    JournalPublishedFirst = 409,
+    /// The reading of the place before the last look at the newest sealed snapshot (J4.1).
+    PlaceReadLate = 410,
+    /// The blocks from the durable meta's anchor on, in looking for room (J4.2).
+    AnchorOverwritten = 411,
+    /// The durable snapshot among the protected ones, where the journaled one is newer (J4.3).
+    JournaledProtected = 412,
+    /// That no place is named when the journal is ended (J4.5).
+    JournalNotEnded = 413,
+    /// The end of all journaling after a failed flush of the journal, which is tried again (J4.7).
+    JournalNotGivenUp = 414,
+    /// The check that the batch before the place is there (J5.1).
+    AnchorUnchecked = 415,
+    /// The growth of the file before pages are replayed (J5.2).
+    UngrownReplay = 416,
+    /// That the meta of a repair names no journal (J5.3).
+    RepairNamesJournal = 417,
+    /// The question whether the journal leads further than the lock file.
+    JournalNewer = 418,
+    /// The search for batches behind one that is damaged.
+    DamagedBatch = 419,
 }
 
 /// Whether a bug is planted.

@@ -17,6 +17,7 @@ use super::record::Record;
 use super::{BLOCK_BYTES, Place, blocks_of};
 use crate::alloc::{Reserved, TryGrow};
 use crate::page::{Seal, Txnid};
+use crate::planted::{self, Bug};
 
 /// Bytes before the records.
 pub(crate) const BATCH_HEADER_BYTES: usize = 80;
@@ -59,11 +60,40 @@ pub(crate) fn seal_batch(head: &BatchHead, bytes: &mut Vec<u8>) -> Reserved<Plac
     bytes[TXNID..BYTES].copy_from_slice(&head.txnid.0.to_le_bytes());
     bytes[BYTES..ZERO].copy_from_slice(&((end - BATCH_HEADER_BYTES) as u32).to_le_bytes());
     bytes[ZERO..BATCH_HEADER_BYTES].fill(0);
-    let chain = Seal::new(&head.uuid).run(&bytes[VERSION_AT..]);
+    let chain = checksum(bytes);
     bytes[CHECKSUM..VERSION_AT].copy_from_slice(&chain.to_le_bytes());
     let padding = end.next_multiple_of(BLOCK_BYTES) - end;
     bytes.try_extend(std::iter::repeat_n(0, padding))?;
-    Ok(Place { next: head.at + blocks_of(end), anchor: head.at, chain })
+    let blocks = blocks_of(end);
+    // J2.7.
+    let blocks = if planted::is(Bug::BlockReused) { blocks.max(2) - 1 } else { blocks };
+    Ok(Place { next: head.at + blocks, anchor: head.at, chain })
+}
+
+/// J2.5: the checksum of a whole batch, without padding, whatever it says that this is.
+pub(crate) fn checksum(batch: &[u8]) -> u64 {
+    let mut uuid = [0; 16];
+    uuid.copy_from_slice(&batch[UUID..PLACE]);
+    Seal::new(&uuid).run(&batch[VERSION_AT..])
+}
+
+/// The checksum that the batch says it has whose first block this is.
+pub(crate) fn said_checksum(block: &[u8]) -> u64 {
+    word(block, CHECKSUM)
+}
+
+/// Binds a batch to the one before a place.
+pub(crate) fn bind(batch: &mut [u8], place: Place) {
+    batch[CHAIN..TXNID].copy_from_slice(&place.chain.to_le_bytes());
+}
+
+/// Whether a block looks like the first of the batch behind `before`: it is bound to that, and of
+/// three other signs one may be damaged.
+pub(crate) fn is_begun(block: &[u8], uuid: &[u8; 16], before: Place) -> bool {
+    let signs =
+        [block.starts_with(MAGIC), block[UUID..PLACE] == *uuid, word(block, PLACE) == before.next];
+    let count = signs.iter().filter(|there| **there).count();
+    word(block, CHAIN) == before.chain && count >= 2
 }
 
 /// A batch that is whole.
@@ -100,12 +130,12 @@ impl<'b> Batch<'b> {
         if Batch::bytes_at(bytes)? != bytes.len() {
             return Err(BatchFault::None);
         }
-        let mut uuid = [0; 16];
-        uuid.copy_from_slice(&bytes[UUID..PLACE]);
-        let checksum = word(bytes, CHECKSUM);
-        if Seal::new(&uuid).run(&bytes[VERSION_AT..]) != checksum {
+        let checksum = said_checksum(bytes);
+        if self::checksum(bytes) != checksum {
             return Err(BatchFault::None);
         }
+        let mut uuid = [0; 16];
+        uuid.copy_from_slice(&bytes[UUID..PLACE]);
         let head = BatchHead {
             uuid,
             at: word(bytes, PLACE),
@@ -119,7 +149,8 @@ impl<'b> Batch<'b> {
     /// Where the next batch begins.
     pub(crate) fn behind(&self) -> Place {
         let blocks = blocks_of(BATCH_HEADER_BYTES + self.records.len());
-        Place { next: self.head.at + blocks, anchor: self.head.at, chain: self.checksum }
+        let BatchHead { at, .. } = self.head;
+        Place { next: at.saturating_add(blocks), anchor: at, chain: self.checksum }
     }
 
     /// All records; `None` in the place of one that is none.

@@ -17,7 +17,10 @@ mod record;
 mod tests;
 
 pub(crate) use crate::lock::Place;
-pub(crate) use batch::{BATCH_HEADER_BYTES, Batch, BatchFault, BatchHead, seal_batch};
+pub(crate) use batch::{
+    BATCH_HEADER_BYTES, Batch, BatchFault, BatchHead, bind, checksum, is_begun, said_checksum,
+    seal_batch,
+};
 pub(crate) use record::{BaseName, PageRecord, Record, RecordWriter, count_records};
 
 /// Bytes of a block: a batch begins with one of its own, so that no block that holds acknowledged

@@ -539,8 +539,13 @@ impl Backend for Store {
             self.stale_scan.swap(lasting);
         }
         if !planted::is(Bug::DurableUnprotected) {
-            let flushed = [marks.durable, marks.in_flight, marks.in_journal_flight];
-            lasting.try_extend(flushed.into_iter().map(Mark::txnid))?;
+            // J4.3.
+            let durable = match planted::is(Bug::JournaledProtected) {
+                true => self.board.durable_id(),
+                false => marks.durable.txnid(),
+            };
+            let flights = [marks.in_flight, marks.in_journal_flight].map(Mark::txnid);
+            lasting.try_extend(flights.into_iter().chain([durable]))?;
         }
         all.try_set(lasting)?;
         if !planted::is(Bug::NewestUnprotected) {

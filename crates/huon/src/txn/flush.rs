@@ -176,6 +176,8 @@ impl Core {
         let large = board.written_since_durable() > ONE_FLUSH_BYTES_MAX;
         let plan = self.plan(mark, place, on_disk || large)?;
         board.set_candidate_plan(&plan)?;
+        let late = board.journaled().filter(|_| planted::is(Bug::PlaceReadLate));
+        let plan = FlushPlan { place: late.map_or(plan.place, |late| late.place), ..plan };
         let block = self.meta_of(&plan)?;
         self.write_meta(&plan, &block, on_disk)?;
         match meta {

@@ -3,7 +3,7 @@
 //! A commit that is to be durable has left a record in the ring before its seal. The client that
 //! gets the journaller's role writes the records of all that is sealed as one batch, flushes the
 //! journal alone, and has made all of them durable. Where that cannot be (a commit without a record
-//! between, no room, a journal that failed) everybody goes by pages, as without a journal: a flush
+//! between, no room, a journal that failed) all clients go by pages, as without a journal: a flush
 //! of the data file, which is a checkpoint, after which the journal serves again.
 
 use crate::error::{Error, Result};
@@ -119,8 +119,9 @@ impl Core {
         board.take_records(journaled.tail, record.end, &mut batch)?;
         let blocks = blocks_of(batch.len());
         // J4.2.
-        let kept = journaled.place.next + blocks - durable.place.anchor;
-        if durable.place.is_none() || kept > board.journal_blocks() {
+        let kept = journaled.place.next.saturating_add(blocks).saturating_sub(durable.place.anchor);
+        let fits = kept <= board.journal_blocks() || planted::is(Bug::AnchorOverwritten);
+        if durable.place.is_none() || !fits {
             return Ok(false);
         }
         let head = BatchHead {
@@ -132,14 +133,20 @@ impl Core {
         };
         let place = seal_batch(&head, &mut batch)?;
         if let Err(error) = self.write_batch(head.at, &batch) {
-            // J4.7.
-            board.set_journal_flag(JournalFlag::Off, true);
-            tell::flush_failed(&error);
+            self.give_journal_up(&error);
             return Ok(false);
         }
         let done = Journaled { txnid: mark.txnid(), tail: record.end, place };
         board.finish_journal_flush(mark, &done);
         Ok(true)
+    }
+
+    /// J4.7: no commit is acknowledged by the journal any more until a client is alone.
+    fn give_journal_up(&self, error: &Error) {
+        if !planted::is(Bug::JournalNotGivenUp) {
+            self.store.board.set_journal_flag(JournalFlag::Off, true);
+        }
+        tell::flush_failed(error);
     }
 
     /// J2.6: writes the blocks from a place on, around the end of the file, and flushes them.
@@ -155,7 +162,9 @@ impl Core {
         }
         reach(Point::JournalWritten);
         self.count(&self.counts.journal_flushes, 1);
-        if !planted::is(Bug::JournalUnflushed) {
+        if planted::is(Bug::JournalNotGivenUp) {
+            journal.sync().or_else(|_| journal.sync())?;
+        } else if !planted::is(Bug::JournalUnflushed) {
             journal.sync()?;
         }
         reach(Point::JournalFlushed);
@@ -174,9 +183,8 @@ impl Core {
         if !self.makes_records() || !self.may_journal() || board.journaled().is_some() {
             return Ok(Place::default());
         }
-        let named = self.durable_info()?.place;
-        if !named.is_none() {
-            self.go_on_from(named)?;
+        // J4.5: what lies behind a place that is named may be all that there is of a commit.
+        if !self.durable_info()?.place.is_none() {
             return Ok(Place::default());
         }
         let mut batch = vec![0; BATCH_HEADER_BYTES];
@@ -187,8 +195,7 @@ impl Core {
         match self.write_batch(0, &batch) {
             Ok(()) => Ok(place),
             Err(error) => {
-                board.set_journal_flag(JournalFlag::Off, true);
-                tell::flush_failed(&error);
+                self.give_journal_up(&error);
                 Ok(Place::default())
             }
         }
@@ -197,11 +204,17 @@ impl Core {
     /// Flushes of the journal may begin, behind a place that a durable meta names.
     fn go_on_from(&self, place: Place) -> Result<()> {
         let board = &self.store.board;
-        let record = board.record_of(board.sealed());
-        let lost = || Error::corrupt_file("the lock file has lost the newest snapshot");
-        let RecordMark { end, .. } = record.ok_or_else(lost)?;
-        board.set_journaled(Some(&Journaled { txnid: 0, tail: end, place }));
-        Ok(())
+        loop {
+            let sealed = board.sealed();
+            if let Some(RecordMark { end, .. }) = board.record_of(sealed) {
+                board.set_journaled(Some(&Journaled { txnid: 0, tail: end, place }));
+                return Ok(());
+            }
+            // Its image may be given away meanwhile, since a newer one is sealed.
+            if board.sealed() == sealed {
+                return Err(Error::corrupt_file("the lock file has lost the newest snapshot"));
+            }
+        }
     }
 
     /// A flush of the data file has ended, whose meta names `place`.
@@ -221,21 +234,21 @@ impl Core {
         let (Some(journaled), Some(record)) = (board.journaled(), board.record_of(mark)) else {
             return Ok(());
         };
-        if record.end > journaled.tail {
+        if record.end > journaled.tail && !planted::is(Bug::RingTail) {
             let txnid = journaled.txnid.max(mark.txnid());
             board.set_journaled(Some(&Journaled { txnid, tail: record.end, ..journaled }));
         }
         Ok(())
     }
 
-    /// J4.5: ends the journal: a flush point whose meta names none. The caller is alone, under the
+    /// J4.5: ends the journal: a checkpoint whose meta names none. The caller is alone, under the
     /// gate.
     pub(super) fn end_journal(&self) -> Result<()> {
         let board = &self.store.board;
         if self.durable_info()?.place.is_none() {
             return Ok(());
         }
-        board.set_journal_flag(JournalFlag::Ended, true);
+        board.set_journal_flag(JournalFlag::Ended, !planted::is(Bug::JournalNotEnded));
         self.store.writer.acquire(GATE_TIMEOUT)?;
         let _writer = Release(&self.store.writer);
         let (base, newest) = self.newest_sealed()?;
@@ -265,9 +278,12 @@ impl Core {
         if self.read_only || board.journal_blocks() != 0 {
             return Ok(());
         }
-        let blocks = bytes.div_ceil(BLOCK_BYTES as u64).max(JOURNAL_BLOCKS_MIN);
-        if journal.bytes()? != blocks * BLOCK_BYTES as u64 {
-            journal.make(blocks * BLOCK_BYTES as u64)?;
+        let wanted = bytes.div_ceil(BLOCK_BYTES as u64).max(JOURNAL_BLOCKS_MIN);
+        let mut blocks = journal.bytes()? / BLOCK_BYTES as u64;
+        // J5.1: one that the durable meta names stays as it is.
+        if blocks != wanted && self.durable_info()?.place.is_none() {
+            journal.make(wanted * BLOCK_BYTES as u64)?;
+            blocks = wanted;
         }
         board.use_journal(gate, blocks)
     }

@@ -94,7 +94,7 @@ pub(super) fn open_deserted(
     let guest = Guest::enter(board.clone())?;
     let clients = Arc::new(Clients::of_guest(board.clone()));
     let store = make_store(files.storage, clients.clone(), Some(guest), &newest, options)?;
-    let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
+    let chosen = recovery::choose(&store, None, &metas, left.as_ref(), clean, options.meta_slot)?;
     // A sealed snapshot that is not published yet is whole, so published ones below are, too.
     if chosen.sealed || chosen.recovery == Recovery::Clean {
         return Ok(Deserted::Opened(Box::new(finish(

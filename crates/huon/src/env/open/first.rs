@@ -55,8 +55,9 @@ pub(super) fn open_first(
     clients.join(gate)?;
     reach(Point::OpenAlone);
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
-    let chosen = recovery::choose(&store, &metas, left.as_ref(), clean, options.meta_slot)?;
-    let chosen = recovery::go_on_by_journal(&store, files.journal.as_deref(), chosen)?;
+    let (journal, by_hand) = (files.journal.as_deref(), options.meta_slot);
+    let chosen = recovery::choose(&store, journal, &metas, left.as_ref(), clean, by_hand)?;
+    let chosen = recovery::go_on_by_journal(&store, journal, chosen)?;
     reach(Point::OpenChosen);
     // Where no id was ever given out, no page bears one.
     let nothing_written =
@@ -76,7 +77,7 @@ pub(super) fn open_first(
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
     let opened = finish(store, clients, chosen.recovery, files.journal, options)?;
-    if chosen.recovery == Recovery::Replayed {
+    if chosen.by_journal {
         // J5.3.
         opened.core.repair_now()?;
     }
@@ -136,7 +137,7 @@ pub(super) fn open_private(
     clients.join(gate)?;
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
-    let chosen = recovery::choose(&store, &metas, none, false, options.meta_slot)?;
+    let chosen = recovery::choose(&store, None, &metas, none, false, options.meta_slot)?;
     if !chosen.place.is_none() {
         // J5.4.
         return Err(recovery::missing_journal());

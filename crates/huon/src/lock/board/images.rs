@@ -15,7 +15,9 @@ impl Board {
     /// another client sealed after `base`, and nothing has happened (P3). Ask `Role::still_ours`
     /// right before.
     pub(crate) fn seal(&self, base: Mark, txnid: u64, image: &[u8; IMAGE_BYTES]) -> Option<Mark> {
-        self.seal_used(base, txnid, (image, IMAGE_BYTES), RecordMark::default())
+        // J1.3: it has no record, and those of its base are still to be flushed.
+        let end = self.record_of(base).map_or(0, |record| record.end);
+        self.seal_used(base, txnid, (image, IMAGE_BYTES), RecordMark { end, floor: txnid })
     }
 
     /// The same of an image behind whose first bytes, so many, there are zeros.

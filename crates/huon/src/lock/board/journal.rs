@@ -117,11 +117,12 @@ impl Board {
         ring.ok_or_else(|| damaged("the lock file has a journal and no room for its records"))
     }
 
-    /// J2.1, J2.2: puts a record of whole words behind that of its base, which ends at `from`; where
-    /// it ends. `None`: there is no room. The caller holds the writer lock, and has not sealed.
+    /// J2.1, J2.2: puts a record of whole words behind that of its base, which ends at `from`;
+    /// where it ends. `None`: there is no room. The caller holds the writer lock, and has not
+    /// sealed.
     pub(crate) fn put_record(&self, from: u64, record: &[u8]) -> Result<Option<u64>> {
         let Some(journaled) = self.journaled() else { return Ok(None) };
-        let end = from + record.len() as u64;
+        let end = from.wrapping_add(record.len() as u64);
         let room = (RING_WORDS * 8) as u64;
         if (end.wrapping_sub(journaled.tail) > room || from < journaled.tail)
             && !planted::is(Bug::RingRoom)
@@ -201,6 +202,7 @@ impl Board {
     pub(crate) fn set_journaled(&self, journaled: Option<&Journaled>) {
         let version = (self.load(JOURNALED_AT) | JOURNALED_THERE) + 1;
         let Some(journaled) = journaled else { return self.store(JOURNALED_AT, version) };
+        let version = if planted::is(Bug::JournaledOnce) { version - 1 } else { version };
         let version = version | JOURNALED_THERE;
         let at = journaled_at(version);
         self.store(at + JOURNALED_TXNID, journaled.txnid);
@@ -213,6 +215,7 @@ impl Board {
     pub(crate) fn nominate_for_journal(&self) -> Mark {
         loop {
             let candidate = self.sealed();
+            reach(Point::JournalCandidateRead);
             self.store(JOURNAL_FLIGHT, candidate.0);
             // Pairs with the fence of `protected_marks`.
             fence(Ordering::SeqCst);
@@ -233,10 +236,17 @@ impl Board {
         let before = self.journaled().map_or(0, |journaled| journaled.txnid);
         // The place first: a successor of a journaller that dies here must not write over what
         // others have seen.
+        let publishes_first = planted::is(Bug::JournalPublishedFirst);
+        if publishes_first {
+            self.publish(done);
+            reach(Point::JournalPublished);
+        }
         self.set_journaled(Some(&Journaled { txnid: before, ..*journaled }));
         reach(Point::JournalPlaceMoved);
-        self.publish(done);
-        reach(Point::JournalPublished);
+        if !publishes_first {
+            self.publish(done);
+            reach(Point::JournalPublished);
+        }
         self.store(JOURNAL_SERVED, journaled.txnid.saturating_sub(before));
         self.set_journaled(Some(journaled));
         self.store(JOURNAL_FLIGHT, 0);

@@ -9,10 +9,11 @@
 use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::lock::{Board, Place};
-use crate::os::Storage;
+use crate::os::{JournalFile, Storage};
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
+use crate::planted::{self, Bug};
 use crate::store::Store;
-use crate::txn::recovery::{Metas, known_metas, tail};
+use crate::txn::recovery::{Metas, known_metas, replay, tail};
 
 /// So much of a new file is looked at to see that nothing was written.
 const BLANK_BYTES_MAX: usize = 1 << 20;
@@ -32,11 +33,13 @@ pub enum Recovery {
     /// It was not; the newest flushed snapshot is there. Commits that never became durable may be
     /// missing.
     Flushed,
-    /// The newest flushed snapshot is damaged, and the one before it is there.
+    /// The newest flushed snapshot is damaged, or its flush had not ended, and the one before it is
+    /// there.
     SteppedBack,
     /// The caller named the meta to start from.
     ByHand,
-    /// It was not, and commits that were durable in the journal were replayed.
+    /// It was not, and commits that were durable in the journal were replayed: all of them, unless
+    /// it says [`Recovery::SteppedBack`].
     Replayed,
 }
 
@@ -54,6 +57,8 @@ pub(crate) struct Chosen {
     /// The place in the journal that this meta names.
     pub(crate) place: Place,
     pub(crate) recovery: Recovery,
+    /// It was reached by the journal: this opening repairs at once (J5.3).
+    pub(crate) by_journal: bool,
 }
 
 /// A sealed image that an earlier lock file holds, and the durable meta it builds on.
@@ -73,8 +78,15 @@ impl Left {
     }
 
     fn chosen(&self, meta_slot: u8, place: Place, recovery: Recovery) -> Chosen {
-        let checksum = self.durable_checksum;
-        Chosen { meta: self.image.clone(), sealed: true, meta_slot, checksum, place, recovery }
+        Chosen {
+            meta: self.image.clone(),
+            sealed: true,
+            meta_slot,
+            checksum: self.durable_checksum,
+            place,
+            recovery,
+            by_journal: false,
+        }
     }
 }
 
@@ -149,6 +161,7 @@ pub(crate) fn left_by_others(
 /// Chooses. `clean`: the lock file notes a clean close that counts.
 pub(crate) fn choose(
     store: &Store,
+    journal: Option<&dyn JournalFile>,
     metas: &Metas,
     left: Option<&Left>,
     clean: bool,
@@ -173,7 +186,7 @@ pub(crate) fn choose(
     // nothing: what it started from does not count.
     let left = left.filter(|left| left.image.txnid >= newest.txnid);
     if let Some(left) = left
-        && let Some(found) = sealed_image(store, &whole, left)?
+        && let Some(found) = sealed_image(store, journal, &whole, left)?
     {
         // Closed in order and never flushed on purpose, and the running system has all of it: a
         // file system that was mounted anew may not.
@@ -205,9 +218,15 @@ fn newest_error(metas: &Metas) -> Error {
 fn chosen(store: &Store, meta: &Meta, meta_slot: u8, recovery: Recovery) -> Chosen {
     let block = meta.encode();
     debug_assert_eq!(meta.uuid, store.uuid);
-    let checksum = meta_checksum(&block);
-    let place = meta.place;
-    Chosen { meta: meta.clone(), sealed: false, meta_slot, checksum, place, recovery }
+    Chosen {
+        meta: meta.clone(),
+        sealed: false,
+        meta_slot,
+        checksum: meta_checksum(&block),
+        place: meta.place,
+        recovery,
+        by_journal: false,
+    }
 }
 
 /// Whether something was found whole: an error that is not about damage says nothing.
@@ -232,12 +251,25 @@ fn stands(store: &Store, meta: &Meta) -> Result<bool> {
 }
 
 /// The sealed image counts if the durable meta below it is whole and everything born since
-/// verifies.
-fn sealed_image(store: &Store, whole: &[(u8, &Meta)], left: &Left) -> Result<Option<Chosen>> {
+/// verifies; and if the journal does not know of a newer one: then the lock file was put back.
+fn sealed_image(
+    store: &Store,
+    journal: Option<&dyn JournalFile>,
+    whole: &[(u8, &Meta)],
+    left: &Left,
+) -> Result<Option<Chosen>> {
     let Some((slot, durable)) = left.durable_in(whole) else { return Ok(None) };
     let fits = left.image.txnid >= durable.txnid && left.image.page_bytes == durable.page_bytes;
     let since = Txnid(left.durable_txnid);
     if !fits || !stands(store, durable)? {
+        return Ok(None);
+    }
+    // The newest meta, whether or not the lock file knows of it.
+    let place = whole.first().map_or(durable.place, |(_, newest)| newest.place);
+    if let Some(journal) = journal.filter(|_| !place.is_none())
+        && replay::newest(store, journal, place)? > Some(left.image.txnid)
+        && !planted::is(Bug::JournalNewer)
+    {
         return Ok(None);
     }
     let is_there = is_whole(tail::verify(store, &left.image, since))?;

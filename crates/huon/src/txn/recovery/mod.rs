@@ -46,13 +46,19 @@ pub(crate) fn go_on_by_journal(
     if chosen.sealed || chosen.place.is_none() || chosen.recovery == Recovery::ByHand {
         return Ok(chosen);
     }
+    if chosen.recovery == Recovery::Clean {
+        // A client that flushes nothing was the last to close, and all was flushed.
+        let newest = journal.map(|journal| replay::newest(store, journal, chosen.place));
+        if newest.transpose()?.flatten() <= Some(chosen.meta.txnid) {
+            return Ok(chosen);
+        }
+    }
     let journal = journal.ok_or_else(missing_journal)?;
-    let place = Place::default();
-    let recovery = Recovery::Replayed;
-    Ok(match replay::replay(store, journal, &chosen.meta)? {
-        Some(meta) => Chosen { meta, place, recovery, ..chosen },
-        None => Chosen { place, recovery, ..chosen },
-    })
+    let replayed = replay::replay(store, journal, &chosen.meta)?;
+    let stepped_back = replayed.torn || chosen.recovery == Recovery::SteppedBack;
+    let recovery = if stepped_back { Recovery::SteppedBack } else { Recovery::Replayed };
+    let meta = replayed.newest.unwrap_or(chosen.meta);
+    Ok(Chosen { meta, place: Place::default(), recovery, by_journal: true, ..chosen })
 }
 
 /// What each meta slot of a file holds.

@@ -81,8 +81,7 @@ impl Core {
             meta_written: false,
             predecessor: chosen.txnid.0,
             ceiling,
-            // J5.3.
-            place: Place::default(),
+            place: self.place_of_repair(durable.meta_slot)?,
         };
         board.set_candidate_plan(&plan)?;
         self.carry_out(&plan)?;
@@ -90,6 +89,15 @@ impl Core {
         board.set_flag(Flag::RepairDue, false);
         tell::repaired(meta.txnid.0);
         Ok(())
+    }
+
+    /// J5.3: none, whatever the meta in `slot` names that the chosen snapshot builds on.
+    fn place_of_repair(&self, slot: u8) -> Result<Place> {
+        if !planted::is(Bug::RepairNamesJournal) {
+            return Ok(Place::default());
+        }
+        let named = &self.metas_on_disk()?[usize::from(slot)];
+        Ok(named.as_ref().map_or(Place::default(), |meta| meta.place))
     }
 
     /// Pages born after this snapshot are the tail, as far back as the opening verified it: they

@@ -9,11 +9,13 @@ use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::journal::{
-    BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, Batch, BatchFault, PageRecord, Record,
+    BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, Batch, BatchFault, PageRecord, Record, bind,
+    checksum, is_begun, said_checksum,
 };
 use crate::lock::Place;
 use crate::os::JournalFile;
-use crate::page::{META_BYTES, Meta, Ptr, difference, header, meta_checksum};
+use crate::page::{META_BYTES, Meta, Ptr, Txnid, difference, header, meta_checksum};
+use crate::planted::{self, Bug};
 use crate::store::Store;
 
 /// Bytes of the longest batch: what the ring holds.
@@ -25,31 +27,24 @@ struct State {
     image: [u8; META_BYTES],
 }
 
-/// Replays what lies behind the place that `meta` names; the newest snapshot, if there is a newer
-/// one. J5.1: where the batch before the place is not there, that is an error which names the file.
-pub(crate) fn replay(
-    store: &Store,
-    journal: &dyn JournalFile,
-    meta: &Meta,
-) -> Result<Option<Meta>> {
-    let reader =
-        Reader { journal, blocks: journal.bytes()? / BLOCK_BYTES as u64, uuid: &store.uuid };
-    let Place { next, anchor, chain } = meta.place;
-    let found = reader.batch(anchor)?;
-    let is_there = found.is_some_and(|bytes| {
-        Batch::read(&bytes)
-            .is_ok_and(|batch| batch.checksum == chain && batch.behind().next == next)
-    });
-    if !is_there {
+/// What a journal leads to.
+pub(crate) struct Replayed {
+    /// The newest snapshot, if there is a newer one than the meta's.
+    pub(crate) newest: Option<Meta>,
+    /// Behind it lies a part of another batch, which was being written, or is damaged.
+    pub(crate) torn: bool,
+}
+
+/// Replays what lies behind the place that `meta` names. J5.1: where the batch before the place is
+/// not there, that is an error which names the file.
+pub(crate) fn replay(store: &Store, journal: &dyn JournalFile, meta: &Meta) -> Result<Replayed> {
+    let mut reader = Reader::new(store, journal)?;
+    if !reader.has_anchor(meta.place)? && !planted::is(Bug::AnchorUnchecked) {
         return Err(missing());
     }
     let mut state = State { image: meta.as_image().encode(), meta: meta.as_image() };
     let (mut place, mut replayed) = (meta.place, false);
-    while let Some(bytes) = reader.batch(place.next)? {
-        let Ok(batch) = Batch::read(&bytes) else { break };
-        if batch.head.chain != place.chain {
-            break;
-        }
+    while let Some(batch) = reader.next(place)? {
         for record in batch.records() {
             let record = record.ok_or_else(|| damaged("a record in the journal makes no sense"))?;
             if record.txnid > state.meta.txnid {
@@ -59,15 +54,34 @@ pub(crate) fn replay(
         }
         place = batch.behind();
     }
-    Ok(replayed.then_some(state.meta))
+    let torn = reader.ends_in_part(place)?;
+    Ok(Replayed { newest: replayed.then_some(state.meta), torn })
+}
+
+/// The newest snapshot that the journal makes durable behind a place; `None` if there is none, or
+/// the journal is not the one that was meant.
+pub(crate) fn newest(
+    store: &Store,
+    journal: &dyn JournalFile,
+    mut place: Place,
+) -> Result<Option<Txnid>> {
+    let mut reader = Reader::new(store, journal)?;
+    let mut newest = None;
+    if reader.has_anchor(place)? {
+        while let Some(batch) = reader.next(place)? {
+            newest = newest.max(Some(batch.head.txnid));
+            place = batch.behind();
+        }
+    }
+    Ok(newest)
 }
 
 /// The error for a journal that is not the one that goes with the data file.
 #[cold]
 pub(crate) fn missing() -> Error {
-    let text = "the newest commits of this file are in its journal, the file with -journal appended \
-                to its name, and that is missing, older, or of another file: put the journal back \
-                that goes with it";
+    let text = "the newest commits of this file are in its journal, the file with -journal \
+                appended to its name, and that is missing, older, or of another file: put the \
+                journal back that goes with it";
     Error::Journal(text.into())
 }
 
@@ -81,43 +95,101 @@ struct Reader<'j> {
     journal: &'j dyn JournalFile,
     blocks: u64,
     uuid: &'j [u8; 16],
+    bytes: Vec<u8>,
 }
 
-impl Reader<'_> {
-    /// The bytes of the batch at a place, if one of this file is there that says so. It may still
-    /// not be whole.
-    fn batch(&self, at: u64) -> Result<Option<Vec<u8>>> {
+impl<'j> Reader<'j> {
+    fn new(store: &'j Store, journal: &'j dyn JournalFile) -> Result<Reader<'j>> {
+        let blocks = journal.bytes()? / BLOCK_BYTES as u64;
+        Ok(Reader { journal, blocks, uuid: &store.uuid, bytes: Vec::new() })
+    }
+
+    /// J5.1: whether the batch before a place is there, whole.
+    fn has_anchor(&mut self, place: Place) -> Result<bool> {
+        let found = self.batch(place.anchor)?;
+        Ok(found.is_some_and(|batch| batch.behind() == place))
+    }
+
+    /// J2.5: the batch at a place, if it is bound to the one before.
+    fn next(&mut self, place: Place) -> Result<Option<Batch<'_>>> {
+        let batch = self.batch(place.next)?;
+        Ok(batch.filter(|it| it.head.chain == place.chain || planted::is(Bug::ChainUnchecked)))
+    }
+
+    /// The batch at a place, if one of this file is there, whole.
+    fn batch(&mut self, at: u64) -> Result<Option<Batch<'_>>> {
+        let Some(length) = self.length_at(at)? else { return Ok(None) };
+        self.read(at, length)?;
+        let is_ours = |batch: &Batch<'_>| batch.head.uuid == *self.uuid && batch.head.at == at;
+        Ok(Batch::read(&self.bytes).ok().filter(is_ours))
+    }
+
+    /// Bytes of the batch that begins at a place, if one does; it may not be whole.
+    fn length_at(&mut self, at: u64) -> Result<Option<usize>> {
         if self.blocks == 0 {
             return Ok(None);
         }
-        let mut bytes = filled(0, BLOCK_BYTES)?;
-        self.read(&mut bytes, at)?;
-        let length = match Batch::bytes_at(&bytes) {
-            Ok(length) => length,
-            Err(BatchFault::None) => return Ok(None),
+        self.read(at, BLOCK_BYTES)?;
+        match Batch::bytes_at(&self.bytes) {
+            Ok(length) => Ok(Some(length).filter(|length| self.may_have(*length))),
+            Err(BatchFault::None) => Ok(None),
             Err(BatchFault::Version(found)) => {
                 let text = format!("the journal has version {found}, which this one does not know");
-                return Err(Error::Version(text.into()));
+                Err(Error::Version(text.into()))
             }
-        };
-        let room = (self.blocks as usize * BLOCK_BYTES).min(BATCH_BYTES_MAX);
-        if !(BATCH_HEADER_BYTES..=room).contains(&length) {
-            return Ok(None);
         }
-        let mut whole = filled(0, length.next_multiple_of(BLOCK_BYTES))?;
-        self.read(&mut whole, at)?;
-        whole.truncate(length);
-        let is_ours = |batch: Batch<'_>| batch.head.uuid == *self.uuid && batch.head.at == at;
-        Ok(Batch::read(&whole).is_ok_and(is_ours).then_some(whole))
+    }
+
+    fn may_have(&self, length: usize) -> bool {
+        let room = (self.blocks as usize).saturating_mul(BLOCK_BYTES).min(BATCH_BYTES_MAX);
+        (BATCH_HEADER_BYTES..=room).contains(&length)
+    }
+
+    /// Whether a batch was begun where the chain ends. One that another is bound to was whole: it
+    /// was flushed before that one was written, so it is damaged.
+    fn ends_in_part(&mut self, end: Place) -> Result<bool> {
+        // One that is whole is bound to another: it is left of an earlier journal.
+        if self.blocks == 0 || self.batch(end.next)?.is_some() {
+            return Ok(false);
+        }
+        self.read(end.next, BLOCK_BYTES)?;
+        let (is_begun, said) = (is_begun(&self.bytes, self.uuid, end), said_checksum(&self.bytes));
+        let found = self.checksum_behind(end)?;
+        // All but the word that binds it may be there.
+        if !is_begun && found != Some(said) {
+            return Ok(false);
+        }
+        for at in end.next.saturating_add(1)..end.next.saturating_add(self.blocks) {
+            // What lies there may be anything, also of a version that is none.
+            let Ok(Some(batch)) = self.batch(at) else { continue };
+            let is_bound = batch.head.chain == said || Some(batch.head.chain) == found;
+            if is_bound && !planted::is(Bug::DamagedBatch) {
+                return Err(damaged("a batch in the journal is damaged, and later ones are there"));
+            }
+        }
+        Ok(true)
+    }
+
+    /// The checksum of the batch behind a place as it would be, were it bound to the one before.
+    fn checksum_behind(&mut self, place: Place) -> Result<Option<u64>> {
+        let Ok(Some(length)) = self.length_at(place.next) else { return Ok(None) };
+        self.read(place.next, length)?;
+        bind(&mut self.bytes, place);
+        Ok(Some(checksum(&self.bytes)))
     }
 
     /// J2.6: around the end of the file.
-    fn read(&self, bytes: &mut [u8], at: u64) -> Result<()> {
+    fn read(&mut self, at: u64, length: usize) -> Result<()> {
+        self.bytes = filled(0, length.next_multiple_of(BLOCK_BYTES))?;
         let first = at % self.blocks;
-        let fit = ((self.blocks - first) as usize * BLOCK_BYTES).min(bytes.len());
-        let (now, around) = bytes.split_at_mut(fit);
+        let fit = ((self.blocks - first) as usize * BLOCK_BYTES).min(self.bytes.len());
+        let (now, around) = self.bytes.split_at_mut(fit);
         self.journal.read_at(now, first * BLOCK_BYTES as u64)?;
-        if around.is_empty() { Ok(()) } else { self.journal.read_at(around, 0) }
+        if !around.is_empty() {
+            self.journal.read_at(around, 0)?;
+        }
+        self.bytes.truncate(length);
+        Ok(())
     }
 }
 
@@ -136,7 +208,9 @@ fn apply(store: &Store, state: &State, record: &Record<'_>) -> Result<State> {
     if meta.txnid != record.txnid || meta.uuid != store.uuid {
         return Err(damaged("the image of a record in the journal makes no sense"));
     }
-    store.storage.grow(store.offset(meta.used))?;
+    if !planted::is(Bug::UngrownReplay) {
+        store.storage.grow(store.offset(meta.used))?;
+    }
     for page in &pages {
         write_page(store, record, page, meta.used)?;
         reach(Point::PageReplayed);
