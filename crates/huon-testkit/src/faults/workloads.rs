@@ -21,7 +21,7 @@ pub struct Workload {
 }
 
 /// All of them.
-pub const ALL: [Workload; 38] = [
+pub const ALL: [Workload; 41] = [
     Workload { name: "open new", before: nothing, during: open_and_use },
     Workload { name: "open", before: closed, during: open_and_use },
     Workload { name: "join", before: open_elsewhere, during: open_and_use },
@@ -35,6 +35,9 @@ pub const ALL: [Workload; 38] = [
     Workload { name: "no meta sync", before: filled, during: no_meta_sync },
     Workload { name: "unsynced", before: filled_unsynced, during: unsynced },
     Workload { name: "checkpoints", before: filled_with_checkpoints, during: checkpoints },
+    Workload { name: "open with a journal", before: wants_a_journal, during: open_and_use },
+    Workload { name: "journal", before: filled_with_a_journal, during: journaled },
+    Workload { name: "replay", before: cut_with_a_journal, during: open_and_use },
     Workload { name: "tickets", before: filled, during: tickets },
     Workload { name: "spill", before: filled, during: spill },
     Workload { name: "nested", before: filled, during: nested },
@@ -264,6 +267,34 @@ fn checkpoints(run: &mut Run<'_>) {
     }
     run.flush_if_due();
     run.look("with checkpoints");
+}
+
+fn wants_a_journal(run: &mut Run<'_>) {
+    run.options().journal(64 << 10);
+}
+
+fn filled_with_a_journal(run: &mut Run<'_>) {
+    wants_a_journal(run);
+    filled(run);
+}
+
+/// Durable commits with a checkpoint among them, and what has no record.
+fn journaled(run: &mut Run<'_>) {
+    run.commit(Durable, |edit| edit.put(12, 2, 5000));
+    for n in 0..9 {
+        run.commit(Durable, |edit| edit.put(2, n, 40));
+    }
+    run.commit(Lazy, |edit| edit.put(2, 3, 50));
+    run.commit(Durable, |edit| edit.put(2, 4, 50));
+    run.look("with a journal");
+}
+
+fn cut_with_a_journal(run: &mut Run<'_>) {
+    filled_with_a_journal(run);
+    for n in 0..3 {
+        run.commit(Durable, |edit| edit.put(2, n, 41));
+    }
+    run.crash(Crash::PowerLoss);
 }
 
 fn tickets(run: &mut Run<'_>) {

@@ -83,7 +83,12 @@ impl Simulated {
             Crash::Kill => disk.after_crash(&disk.image(), true),
             Crash::PowerLoss => disk.after_crash(&disk.flushed_image(), false),
         };
-        later.expect("a machine").with_lock_image(&disk.lock_image()).quiet()
+        let journal = match how {
+            Crash::Kill => disk.journal_image(),
+            Crash::PowerLoss => disk.flushed_journal_image(),
+        };
+        let later = later.expect("a machine").with_journal_image(&journal);
+        later.with_lock_image(&disk.lock_image()).quiet()
     }
 }
 

@@ -132,7 +132,7 @@ impl Env {
         options: &Options,
     ) -> Result<Env> {
         use crate::os::Shared;
-        use crate::sim::{Faulty, FaultyShared};
+        use crate::sim::{Faulty, FaultyJournal, FaultyShared};
         let found: Option<Arc<dyn Shared>> = if options.stays_apart() {
             None
         } else if guest {
@@ -143,11 +143,12 @@ impl Env {
         let private = found.is_none();
         let mut shared = found.map_or_else(open::private_lock_file, Ok)?;
         let mut storage = if guest { disk.storage_read_only() } else { disk.storage() };
+        let mut journal = (!private).then(|| disk.journal());
         if let Some(plan) = plan {
             shared = Arc::new(FaultyShared::new(shared, plan.clone()));
             storage = Box::new(Faulty::new(disk, storage, plan.clone()));
+            journal = journal.map(|_| Box::new(FaultyJournal::new(disk, plan.clone())) as _);
         }
-        let journal = (!private).then(|| disk.journal());
         let files = open::OpenFiles { storage, shared, private, journal };
         let nowhere = Path::new("");
         Env::from_opened(open::open(files, options)?, nowhere, nowhere, options)

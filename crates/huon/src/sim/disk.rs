@@ -26,7 +26,7 @@ mod file;
 mod journal;
 
 use file::SimFile;
-use journal::SimJournal;
+use journal::{Blocks, SimJournal};
 
 /// The device that all simulated files are on.
 const DEVICE: u64 = 0x51D;
@@ -111,8 +111,7 @@ struct Machine {
     state: Mutex<DiskState>,
     /// The lock file; `None` until it is first opened.
     lock_file: Mutex<Option<Arc<MemoryFile>>>,
-    /// The journal, empty if there is none.
-    journal: Mutex<Vec<u8>>,
+    journal: Mutex<Blocks>,
 }
 
 struct DiskState {
@@ -144,7 +143,7 @@ impl SimDisk {
     /// The same machine later: the same file by identity, now holding `image`, and open nowhere.
     ///
     /// `same_boot`: only the processes died. Otherwise the machine was started anew, with another
-    /// [`SimDisk::boot`]. There is no lock file; it records, as a new machine does.
+    /// [`SimDisk::boot`]. There is no lock file and no journal; it records, as a new machine does.
     pub fn after_crash(&self, image: &[u8], same_boot: bool) -> Result<SimDisk> {
         let boot = if same_boot { self.boot() } else { boot_number() };
         let Machine { map, inode, .. } = &*self.machine;
@@ -185,7 +184,7 @@ impl SimDisk {
 
     /// Starts this machine again: as [`SimDisk::after_crash`], in the memory that it has already.
     /// The file holds `image`; the lock file holds `lock`, or is missing; the boot is `boot`, or a
-    /// new one. Events, watcher and losses are forgotten.
+    /// new one. There is no journal. Events, watcher and losses are forgotten.
     ///
     /// # Panics
     ///
@@ -205,6 +204,7 @@ impl SimDisk {
         state.boot = boot;
         state.loss = None;
         state.watch = None;
+        *locked(&self.machine.journal) = Blocks::default();
         if let Some(file) = &mut *self.machine.lock_file() {
             let file = Arc::get_mut(file).expect("no client has a lock file open while it starts");
             file.reset(lock.unwrap_or_default(), boot);
@@ -285,11 +285,12 @@ impl SimDisk {
     }
 
     /// The same machine after all its processes were killed: cache, disk and boot are as they were.
-    /// So is the lock file, unless `lock` gives its words. Flushes that are to fail do so there,
-    /// and not here any more.
+    /// So are the journal, and the lock file unless `lock` gives its words. Flushes that are to
+    /// fail do so there, and not here any more.
     pub fn after_kill(&self, lock: Option<&[u64]>) -> Result<SimDisk> {
         let next = self.after_crash(&self.image(), true)?;
         next.state().loss = self.state().loss.as_mut().map(Loss::after_kill);
+        let next = next.with_journal_image(&self.journal_image());
         match lock {
             Some(lock) => Ok(next.with_lock_image(lock)),
             None => Ok(next.with_lock_image(&self.lock_image())),
@@ -415,12 +416,22 @@ impl SimDisk {
 
     /// The journal as programs see it now; empty if there is none.
     pub fn journal_image(&self) -> Vec<u8> {
-        locked(&self.machine.journal).clone()
+        locked(&self.machine.journal).seen.clone()
+    }
+
+    /// The journal as a power loss would leave it that took everything that is not flushed.
+    pub fn flushed_journal_image(&self) -> Vec<u8> {
+        locked(&self.machine.journal).flushed.clone()
+    }
+
+    /// What a failed flush of the journal does.
+    pub(super) fn lose_journal(&self) {
+        locked(&self.machine.journal).lose();
     }
 
     /// Puts a journal that holds `image` beside the data file.
     pub fn with_journal_image(self, image: &[u8]) -> SimDisk {
-        *locked(&self.machine.journal) = image.to_vec();
+        *locked(&self.machine.journal) = Blocks::of(image.to_vec());
         self
     }
 

@@ -1,8 +1,8 @@
-//! A data file and a lock file that fail on demand: call number N of those that can fail, with a
-//! chosen error.
+//! A data file, a lock file and a journal that fail on demand: call number N of those that can
+//! fail, with a chosen error.
 //!
-//! 1. Counted is every call of [`Storage`] and [`Shared`] that may fail, of all files that share a
-//!    plan, from 0, in the order of calls. [`FaultCall`] lists them.
+//! 1. Counted is every call of [`Storage`], [`Shared`] and `JournalFile` that may fail, of all
+//!    files that share a plan, from 0, in the order of calls. [`FaultCall`] lists them.
 //! 2. A call that fails does nothing to the file below, but for the first bytes of a torn write.
 //!
 //! 3. A flush that fails on a lossy machine (`SimDisk::lossy`) loses what it should have written.
@@ -16,6 +16,10 @@ use super::disk::SimDisk;
 use crate::error::{Error, Result};
 use crate::os::word::Word;
 use crate::os::{Identity, IoCounts, Map, Shared, Storage, ViewPage, Wake, Way, locked};
+
+mod journal;
+
+pub(crate) use journal::FaultyJournal;
 
 /// A call that can be made to fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -64,11 +68,21 @@ pub enum FaultCall {
     LockPin,
     /// Asking for the bytes of snapshots.
     LockPinned,
+    /// Asking for the length of the journal.
+    JournalLength,
+    /// Making the journal.
+    JournalMake,
+    /// Reading the journal.
+    JournalRead,
+    /// Writing to the journal.
+    JournalWrite,
+    /// Flushing the journal.
+    JournalSync,
 }
 
 impl FaultCall {
     /// All of them.
-    pub const ALL: [FaultCall; 22] = [
+    pub const ALL: [FaultCall; 27] = [
         FaultCall::Length,
         FaultCall::Read,
         FaultCall::Write,
@@ -91,6 +105,11 @@ impl FaultCall {
         FaultCall::LockAttended,
         FaultCall::LockPin,
         FaultCall::LockPinned,
+        FaultCall::JournalLength,
+        FaultCall::JournalMake,
+        FaultCall::JournalRead,
+        FaultCall::JournalWrite,
+        FaultCall::JournalSync,
     ];
 
     /// The operation, as errors name it.
@@ -118,12 +137,17 @@ impl FaultCall {
             FaultCall::LockAttended => "ask for the guests' byte",
             FaultCall::LockPin => "lock a snapshot's byte",
             FaultCall::LockPinned => "ask for snapshots' bytes",
+            FaultCall::JournalLength => "stat the journal",
+            FaultCall::JournalMake => "make the journal",
+            FaultCall::JournalRead => "read the journal",
+            FaultCall::JournalWrite => "write to the journal",
+            FaultCall::JournalSync => "flush the journal",
         }
     }
 
     /// Whether it is a call of the lock file.
     pub fn is_lock(self) -> bool {
-        self >= FaultCall::LockGrow
+        (FaultCall::LockGrow..=FaultCall::LockPinned).contains(&self)
     }
 }
 

@@ -12,7 +12,7 @@ mod tests;
 
 pub use disk::{Event, SimDisk, sealed_image};
 pub use faulty::{FaultCall, FaultPlan, Torn};
-pub(crate) use faulty::{Faulty, FaultyShared};
+pub(crate) use faulty::{Faulty, FaultyJournal, FaultyShared};
 
 #[cfg(feature = "simulation")]
 pub use crate::failpoint::{Point, on_points};

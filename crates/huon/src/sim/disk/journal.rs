@@ -1,10 +1,40 @@
 //! The journal of a simulated machine.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::{Event, Machine};
 use crate::error::Result;
 use crate::os::{Counters, IoCounts, JournalFile, locked, past_end};
+
+/// The file; empty if there is none.
+#[derive(Default)]
+pub(super) struct Blocks {
+    /// As programs see it.
+    pub(super) seen: Vec<u8>,
+    /// As it is on the disk.
+    pub(super) flushed: Vec<u8>,
+    /// What the next flush writes.
+    due: Vec<Range<usize>>,
+}
+
+impl Blocks {
+    /// A journal that holds `image`, all of it flushed.
+    pub(super) fn of(image: Vec<u8>) -> Blocks {
+        Blocks { flushed: image.clone(), seen: image, due: Vec::new() }
+    }
+
+    fn sync(&mut self) {
+        for range in self.due.drain(..) {
+            self.flushed[range.clone()].copy_from_slice(&self.seen[range]);
+        }
+    }
+
+    /// A flush failed, and lost what it should have written: no later one writes that.
+    pub(super) fn lose(&mut self) {
+        self.due.clear();
+    }
+}
 
 /// A handle of the journal.
 pub(super) struct SimJournal {
@@ -26,17 +56,17 @@ impl SimJournal {
 
 impl JournalFile for SimJournal {
     fn bytes(&self) -> Result<u64> {
-        Ok(locked(&self.machine.journal).len() as u64)
+        Ok(locked(&self.machine.journal).seen.len() as u64)
     }
 
     fn make(&self, bytes: u64) -> Result<()> {
-        *locked(&self.machine.journal) = vec![0; bytes as usize];
+        *locked(&self.machine.journal) = Blocks::of(vec![0; bytes as usize]);
         self.note(|| Event::JournalMade { bytes });
         Ok(())
     }
 
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> Result<()> {
-        let journal = locked(&self.machine.journal);
+        let journal = &locked(&self.machine.journal).seen;
         let end = offset as usize + buffer.len();
         let Some(found) = journal.get(offset as usize..end) else {
             return Err(past_end(offset, buffer.len() as u64, journal.len() as u64));
@@ -47,11 +77,13 @@ impl JournalFile for SimJournal {
 
     fn write_at(&self, blocks: &[u8], offset: u64) -> Result<()> {
         let mut journal = locked(&self.machine.journal);
-        let (count, bytes) = (blocks.len() as u64, journal.len() as u64);
-        let Some(place) = journal.get_mut(offset as usize..offset as usize + blocks.len()) else {
+        let (count, bytes) = (blocks.len() as u64, journal.seen.len() as u64);
+        let range = offset as usize..offset as usize + blocks.len();
+        let Some(place) = journal.seen.get_mut(range.clone()) else {
             return Err(past_end(offset, count, bytes));
         };
         place.copy_from_slice(blocks);
+        journal.due.push(range);
         drop(journal);
         self.counters.wrote(count);
         self.note(|| Event::JournalWrite { offset, bytes: blocks.into() });
@@ -59,13 +91,14 @@ impl JournalFile for SimJournal {
     }
 
     fn sync(&self) -> Result<()> {
+        locked(&self.machine.journal).sync();
         self.counters.synced();
         self.note(|| Event::JournalSync);
         Ok(())
     }
 
     fn delete(&self) -> Result<()> {
-        locked(&self.machine.journal).clear();
+        *locked(&self.machine.journal) = Blocks::default();
         Ok(())
     }
 
