@@ -28,6 +28,7 @@ pub fn random(stage: &mut Stage) -> Play {
         real: false,
         keys: random.pick(&[12, 40, 90]),
         shrink_bytes: 0,
+        journal: false,
         ops_count: 150,
     };
     let program = program::make(random.next(), config);

@@ -23,6 +23,7 @@ pub fn ops(data: &[u8]) {
         real: false,
         keys: choices.pick(&[40, 12, 200]),
         shrink_bytes: choices.pick(&[0, 4, 16]) * page_bytes as u64,
+        journal: page_bytes == 512,
         ops_count: 4 + choices.clone().rest().len() / 5,
     };
     let program = program::make_with(Random::of_choices(choices.rest()), config);

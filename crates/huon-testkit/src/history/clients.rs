@@ -184,9 +184,12 @@ impl History {
         self.counts.add("power loss", 1);
         let env = self.env(0);
         let txn = env.read()?;
-        let Some(model) = self.commits.get(&txn.id()).filter(|_| txn.id() >= durable) else {
+        let id = txn.id();
+        let mut owed = self.commits.range(durable..).rev().map(|(_, model)| model);
+        // An opening that replays a journal repairs, which takes another id.
+        let replayed = owed.find(|model| self.config.journal && model.compare(&txn).is_ok());
+        let Some(model) = self.commits.get(&id).filter(|_| id >= durable).or(replayed) else {
             let known: Vec<u64> = self.commits.keys().copied().collect();
-            let id = txn.id();
             return Err(Stop::Fail(format!(
                 "a power loss led to snapshot {id} ({recovery:?}), durable {durable}, \
                  known {known:?}"

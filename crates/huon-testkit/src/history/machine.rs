@@ -12,6 +12,9 @@ use crate::support::trail::Trail;
 /// How long the file may become, where nothing else is said.
 pub(crate) const RESERVE_BYTES: u64 = 64 << 20;
 
+/// Small: a history has checkpoints.
+const JOURNAL_BYTES: u64 = 16 * 4096;
+
 /// The number of the client that may not write.
 pub(crate) const GUEST: usize = 2;
 
@@ -92,6 +95,9 @@ impl Machine {
             })
             .read_only(how == Reopening::ReadOnly)
             .exclusive(how == Reopening::Exclusive);
+        if config.journal {
+            options.journal(JOURNAL_BYTES);
+        }
         let client = &mut self.clients[client];
         let (answer, early) = client.slow;
         if answer != Answer::None {
@@ -142,8 +148,7 @@ impl Machine {
     pub(crate) fn after_kill(&mut self) -> huon::Result<Option<Left>> {
         let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
         self.trail.follow(disk);
-        let next = disk.after_crash(&disk.image(), true)?.with_lock_image(&disk.lock_image());
-        Ok(Some(Left { disk: next, trail: std::mem::take(&mut self.trail) }))
+        Ok(Some(Left { disk: disk.after_kill(None)?, trail: std::mem::take(&mut self.trail) }))
     }
 
     /// What a power loss leaves: some part of what was not flushed, and the lock file at times.
@@ -151,12 +156,13 @@ impl Machine {
         let Ground::Simulated(disk) = &self.ground else { return Ok(None) };
         self.trail.follow(disk);
         let mut random = Random::new(seed);
-        let image = self.trail.random_image(&mut random);
-        let mut next = disk.after_crash(&image, false)?;
+        let files = self.trail.random_image(&mut random);
+        let next = disk.after_crash(&files.data, false)?;
+        let mut next = next.with_journal_image(&files.journal);
         if random.chance(50) {
             next = next.with_lock_image(&disk.lock_image());
         }
-        Ok(Some(Left { disk: next, trail: Trail::starting_from(image) }))
+        Ok(Some(Left { disk: next, trail: Trail::starting_from(files) }))
     }
 
     /// Goes on with what was left, once all clients are closed.

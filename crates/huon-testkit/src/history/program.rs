@@ -402,6 +402,8 @@ pub struct Config {
     pub keys: u64,
     /// Free tails of this size are given back; 0: never.
     pub shrink_bytes: u64,
+    /// Durable commits by a journal.
+    pub journal: bool,
     /// Operations of the program.
     pub ops_count: usize,
 }

@@ -15,6 +15,7 @@ fn config(seed: u64) -> Config {
         real: seed % 16 == 3 || seed % 16 == 9 || seed % 16 == 10,
         keys: [40, 300, 1200][(seed / 8 % 3) as usize],
         shrink_bytes: [0, 4, 24][(seed / 2 % 3) as usize] * page_bytes as u64,
+        journal: seed % 5 < 2,
         ops_count: if page_bytes > 4096 { 150 } else { 500 },
     }
 }

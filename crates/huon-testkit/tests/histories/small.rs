@@ -255,7 +255,7 @@ fn kills_and_power_losses_leave_whole_commits() {
     trail.follow(&disk);
     let mut random = Random::new(1);
     for _ in 0..ROUNDS {
-        let cut = disk.after_crash(&trail.random_image(&mut random), false).unwrap();
+        let cut = disk.after_crash(&trail.random_image(&mut random).data, false).unwrap();
         let env = open(&cut);
         let found = keys(&env);
         assert!((DURABLE..=DURABLE + LAZY).contains(&(found.len() as u64)), "{found:?}");
