@@ -105,13 +105,14 @@ fn failed_flush(
     let durable = stage.owed();
     let lock_before = stage.lock_before_the_failure();
     let disk = stage.disk().clone();
+    let journal = disk.journal_image();
     let trace = stage.trace(0);
     let failure = Failure { trace: &trace, durable, name };
     failure.goes_on(run, &stage);
     let oracle = Oracle::new(&trace);
     for keeps in [0, 50, 100] {
         let image = disk.disk_image(|_| dice.chance(keeps));
-        failure.judge(run, &oracle, &image, durable, "power loss");
+        failure.judge(run, &oracle, (&image, &journal), durable, "power loss");
     }
     let killed = disk.after_kill(None).expect("a machine");
     let killed_before = disk.after_kill(Some(&lock_before)).expect("a machine");
@@ -160,19 +161,19 @@ impl Failure<'_> {
         &self,
         run: &mut Run<'_>,
         oracle: &Oracle<'_>,
-        image: &[u8],
+        (image, journal): (&[u8], &[u8]),
         oldest: usize,
         point: &str,
     ) {
         let newest = oracle.trace.states.len() - 1;
-        let sum = run.reach.digest(image, None);
+        let sum = run.reach.digest_of(image, journal, None);
         run.count(Level::FailedFlush, sum);
         // Images of different failures may look alike and owe different things.
         if !run.failed.insert((sum, image.len(), oldest, newest)) {
             return;
         }
         run.tally.cases += 1;
-        let case = Case { image, lock: None, same_boot: false, oldest, newest, at: 0 };
+        let case = Case { image, journal, lock: None, same_boot: false, oldest, newest, at: 0 };
         if let Err(what) = oracle.judge(&case) {
             run.fail(None, &format!("{} ({point})", self.name), &what);
         }
@@ -208,7 +209,8 @@ impl Failure<'_> {
         let trace = stage.trace(0);
         let oracle = Oracle::new(&trace);
         for held in disks {
-            self.judge(run, &oracle, &held.image, held.durable, held.point);
+            let files = (&held.image[..], &held.journal[..]);
+            self.judge(run, &oracle, files, held.durable, held.point);
         }
     }
 }

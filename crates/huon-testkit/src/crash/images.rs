@@ -1,15 +1,16 @@
 //! The images that a power loss may leave, level by level.
 //!
 //! An *epoch* is what happened between two flushes. A power loss in it leaves all that was flushed
-//! before, and any part of the epoch: of each write, any sectors; of each change of length, all or
-//! nothing, or something between.
+//! before, and any part of what was done since: of each write, any sectors; of each change of
+//! length, all or nothing, or something between. With a journal there are two files, flushed each
+//! on its own: what a file may lack then began before the epoch.
 
 use std::ops::Range;
 
 use huon::sim::Event;
 
-use super::canvas::{Canvas, METAS_END, Piece, Unit, cut, units};
-use super::record::Trace;
+use super::canvas::{Canvas, File, METAS_END, Piece, Unit, cut, units};
+use super::record::{Epoch, Trace};
 use super::table::Level;
 use crate::support::random::Random;
 use crate::support::trail::SECTOR_BYTES;
@@ -75,6 +76,8 @@ impl Caps {
 pub(super) struct Shot<'a> {
     pub(super) level: Level,
     pub(super) image: &'a [u8],
+    /// The journal; empty if there is none.
+    pub(super) journal: &'a [u8],
     /// Moment of the power loss.
     pub(super) at: usize,
     /// Of what happened from here on, the image holds nothing.
@@ -97,6 +100,7 @@ pub(super) struct Images<'t, 's> {
     trace: &'t Trace,
     caps: Caps,
     canvas: Canvas,
+    journal: Canvas,
     /// All that was ever written, at its place, and never cut off.
     ghost: Vec<u8>,
     random: Random,
@@ -110,27 +114,44 @@ impl<'t, 's> Images<'t, 's> {
         random: Random,
         take: &'s mut dyn FnMut(Shot<'_>),
     ) -> Images<'t, 's> {
-        let canvas = Canvas::new(&trace.first);
-        Images { trace, caps, canvas, ghost: trace.first.to_vec(), random, take }
+        let (canvas, journal) = (Canvas::new(&trace.first), Canvas::new(&trace.first_journal));
+        Images { trace, caps, canvas, journal, ghost: trace.first.to_vec(), random, take }
     }
 
     /// All images of all levels that a trace alone can give.
     pub(super) fn make(&mut self) {
         let trace = self.trace;
         for epoch in trace.epochs() {
-            if epoch.end >= trace.from {
+            if epoch.events.end >= trace.from {
                 self.prefixes(&epoch);
                 self.subsets(&epoch);
                 self.torn(&epoch);
                 self.lengths(&epoch);
                 self.late(&epoch);
             }
-            for event in &trace.events[epoch] {
-                self.remember(event);
-                whole_pieces(event).into_iter().for_each(|piece| self.canvas.apply(piece));
-            }
-            self.canvas.settle();
+            trace.events[epoch.events.clone()].iter().for_each(|event| self.remember(event));
+            self.flush(&epoch);
         }
+    }
+
+    /// What the flush at the end of an epoch puts on the disk.
+    fn flush(&mut self, epoch: &Epoch) {
+        let trace = self.trace;
+        let (file, canvas) = match trace.events.get(epoch.events.end) {
+            Some(Event::Sync) => (File::Data, &mut self.canvas),
+            Some(Event::JournalSync) => (File::Journal, &mut self.journal),
+            Some(Event::JournalMade { bytes }) => {
+                self.journal = Canvas::new(&vec![0; *bytes as usize]);
+                return;
+            }
+            _ => return,
+        };
+        for (_, piece) in trace.pending(epoch, epoch.events.end) {
+            if piece.file() == file {
+                canvas.apply(piece);
+            }
+        }
+        canvas.settle();
     }
 
     fn remember(&mut self, event: &Event) {
@@ -143,55 +164,72 @@ impl<'t, 's> Images<'t, 's> {
         }
     }
 
-    fn units(&self, range: &Range<usize>) -> Vec<Unit<'t>> {
-        units(&self.trace.events[range.clone()], range.start, self.trace.setup.page_bytes)
+    /// The units of all that the disk may lack by the end of an epoch.
+    fn all_units(&self, epoch: &Epoch) -> Vec<Unit<'t>> {
+        self.units(epoch, 0..epoch.events.end)
     }
 
-    /// Gives the canvas as it is, and clears it.
-    fn shoot(&mut self, level: Level, at: usize, upto: usize) {
-        let shot = Shot { level, image: self.canvas.image(), at, upto, whole: false };
-        (self.take)(shot);
+    /// The same of the events in `range`.
+    fn units(&self, epoch: &Epoch, range: Range<usize>) -> Vec<Unit<'t>> {
+        let start = range.start.max(epoch.first()).min(range.end);
+        let events = &self.trace.events[start..range.end];
+        let mut units = units(events, start, self.trace.setup.page_bytes);
+        units.retain(|unit| epoch.may_lack(unit.event, unit.piece.file()));
+        units
+    }
+
+    fn apply(&mut self, piece: Piece<'_>) {
+        match piece.file() {
+            File::Data => self.canvas.apply(piece),
+            File::Journal => self.journal.apply(piece),
+        }
+    }
+
+    /// Gives both files as they are, and clears them.
+    fn give(&mut self, level: Level, at: usize, upto: usize, whole: bool) {
+        let (image, journal) = (self.canvas.image(), self.journal.image());
+        (self.take)(Shot { level, image, journal, at, upto, whole });
         self.canvas.undo();
+        self.journal.undo();
+    }
+
+    fn shoot(&mut self, level: Level, at: usize, upto: usize) {
+        self.give(level, at, upto, false);
     }
 
     /// The units that `keeps` says yes to, by their index.
     fn subset(
         &mut self,
         level: Level,
-        epoch: &Range<usize>,
+        epoch: &Epoch,
         units: &[Unit<'_>],
         mut keeps: impl FnMut(&mut Random, usize) -> bool,
     ) {
-        let mut upto = epoch.start;
+        let mut upto = epoch.events.start;
         for (i, unit) in units.iter().enumerate() {
             if keeps(&mut self.random, i) {
-                self.canvas.apply(unit.piece);
-                upto = unit.event + 1;
+                self.apply(unit.piece);
+                upto = upto.max(unit.event + 1);
             }
         }
-        self.shoot(level, epoch.end, upto);
+        self.shoot(level, epoch.events.end, upto);
     }
 
     // ---- L0
 
-    fn prefixes(&mut self, epoch: &Range<usize>) {
-        let events = &self.trace.events;
-        for at in epoch.start.max(self.trace.from)..=epoch.end {
-            let before = &events[epoch.start..at];
-            for piece in before.iter().flat_map(whole_pieces) {
-                self.canvas.apply(piece);
-            }
-            let image = self.canvas.image();
-            (self.take)(Shot { level: Level::Prefix, image, at, upto: at, whole: true });
-            self.canvas.undo();
+    fn prefixes(&mut self, epoch: &Epoch) {
+        let trace = self.trace;
+        for at in epoch.events.start.max(trace.from)..=epoch.events.end {
+            trace.pending(epoch, at).for_each(|(_, piece)| self.apply(piece));
+            self.give(Level::Prefix, at, at, true);
         }
     }
 
     // ---- L1
 
-    fn subsets(&mut self, epoch: &Range<usize>) {
+    fn subsets(&mut self, epoch: &Epoch) {
         let level = Level::Subset;
-        let units = &self.units(epoch)[..];
+        let units = &self.all_units(epoch)[..];
         let count = units.len();
         if count <= self.caps.whole_units {
             for bits in 0..1u32 << count {
@@ -207,45 +245,54 @@ impl<'t, 's> Images<'t, 's> {
         }
         self.subset(level, epoch, units, |_, i| units[i].is_meta());
         self.subset(level, epoch, units, |_, i| !units[i].is_meta());
+        if units.iter().any(Unit::is_of_journal) {
+            self.subset(level, epoch, units, |_, i| units[i].is_of_journal());
+            self.subset(level, epoch, units, |_, i| !units[i].is_of_journal());
+        }
         for _ in 0..self.caps.pairs {
             let pair = [self.random.index(count), self.random.index(count)];
             self.subset(level, epoch, units, |_, i| !pair.contains(&i));
         }
         for _ in 0..self.caps.randoms {
             let percent = self.random.pick(&[10, 50, 90, 97]);
-            let meta = self.random.chance(70);
+            let (meta, journal) = (self.random.chance(70), self.random.chance(60));
             self.subset(level, epoch, units, |random, i| {
-                units[i].is_meta() && meta || random.chance(percent)
+                let is_kept = units[i].is_meta() && meta || units[i].is_of_journal() && journal;
+                is_kept || random.chance(percent)
             });
         }
     }
 
     // ---- L2
 
-    fn torn(&mut self, epoch: &Range<usize>) {
-        let units = &self.units(epoch)[..];
+    fn torn(&mut self, epoch: &Epoch) {
+        let (end, units) = (epoch.events.end, &self.all_units(epoch)[..]);
         for (torn, unit) in units.iter().enumerate() {
-            if unit.is_meta() {
-                self.torn_meta(epoch.end, units, torn);
+            if unit.is_meta() && unit.event >= epoch.events.start {
+                self.torn_meta(end, units, torn);
             }
         }
         let pages: Vec<usize> = (0..units.len()).filter(|&i| is_page(&units[i])).collect();
-        for &torn in pages.iter().step_by(pages.len().div_ceil(self.caps.torn).max(1)) {
+        let blocks = (0..units.len()).filter(|&i| units[i].is_of_journal());
+        let some = pages.iter().copied().step_by(pages.len().div_ceil(self.caps.torn).max(1));
+        for torn in some.chain(blocks) {
             for pattern in 0..6 {
-                self.tear(epoch.end, units, &[(torn, pattern)], |_, _| true);
+                // The pages of what a torn batch is about are there, or are not.
+                let percent = if units[torn].is_of_journal() { 50 } else { 100 };
+                self.tear(end, units, &[(torn, pattern)], |random, _| random.chance(percent));
             }
         }
         for _ in 0..self.caps.torn.min(pages.len() * 4) {
             let two = [(); 2].map(|()| (self.random.pick(&pages), self.random.index(6)));
             let percent = self.random.pick(&[60, 100]);
-            self.tear(epoch.end, units, &two, |random, _| random.chance(percent));
+            self.tear(end, units, &two, |random, _| random.chance(percent));
         }
         self.borders(epoch);
     }
 
     /// Every way to tear a meta into sectors, over what was there, over zeros and over ones.
     fn torn_meta(&mut self, at: usize, units: &[Unit<'_>], torn: usize) {
-        let Piece::Write { at: start, bytes } = units[torn].piece else { return };
+        let Piece::Write { at: start, bytes, .. } = units[torn].piece else { return };
         let first = self.random.index(self.caps.tear_step);
         for bits in (first..256).step_by(self.caps.tear_step) {
             for (fill, others) in [(None, 100), (Some(0), 100), (Some(0xFF), 100), (None, 70)] {
@@ -254,7 +301,7 @@ impl<'t, 's> Images<'t, 's> {
                 }
                 for (i, unit) in units.iter().enumerate() {
                     if i != torn && self.random.chance(others) {
-                        self.canvas.apply(unit.piece);
+                        self.apply(unit.piece);
                     }
                 }
                 for (sector, part) in bytes.chunks(SECTOR_BYTES).enumerate() {
@@ -281,13 +328,13 @@ impl<'t, 's> Images<'t, 's> {
         for (i, unit) in units.iter().enumerate() {
             let Some((_, pattern)) = torn.iter().find(|(page, _)| *page == i) else {
                 if keeps(&mut self.random, i) {
-                    self.canvas.apply(unit.piece);
+                    self.apply(unit.piece);
                 }
                 continue;
             };
-            let Piece::Write { at: start, bytes } = unit.piece else { continue };
+            let Piece::Write { file, at: start, bytes } = unit.piece else { continue };
             let count = bytes.len().div_ceil(SECTOR_BYTES);
-            for (sector, piece) in cut(start, bytes, SECTOR_BYTES).enumerate() {
+            for (sector, piece) in cut(file, start, bytes, SECTOR_BYTES).enumerate() {
                 let kept = match pattern {
                     0 => sector < count / 2,
                     1 => sector >= count / 2,
@@ -297,7 +344,7 @@ impl<'t, 's> Images<'t, 's> {
                     _ => sector + 1 < count,
                 };
                 if kept {
-                    self.canvas.apply(piece);
+                    self.apply(piece);
                 }
             }
         }
@@ -305,11 +352,11 @@ impl<'t, 's> Images<'t, 's> {
     }
 
     /// Large writes broken off at each border of a page.
-    fn borders(&mut self, epoch: &Range<usize>) {
+    fn borders(&mut self, epoch: &Epoch) {
         let page_bytes = self.trace.setup.page_bytes;
         let events = &self.trace.events;
-        let all = self.units(epoch);
-        for number in epoch.clone() {
+        let (end, all) = (epoch.events.end, self.all_units(epoch));
+        for number in epoch.events.clone() {
             let Event::Write { offset, bytes } = &events[number] else { continue };
             let borders = bytes.len().saturating_sub(1) / page_bytes;
             if borders == 0 || (*offset as usize) < METAS_END {
@@ -321,10 +368,10 @@ impl<'t, 's> Images<'t, 's> {
                 let at = *offset as usize;
                 for (at, part) in [(at, lead), (at + lead.len(), rest)] {
                     for unit in all.iter().filter(|unit| unit.event != number) {
-                        self.canvas.apply(unit.piece);
+                        self.apply(unit.piece);
                     }
                     self.canvas.write(at, part);
-                    self.shoot(Level::Torn, epoch.end, epoch.end);
+                    self.shoot(Level::Torn, end, end);
                 }
             }
         }
@@ -332,8 +379,8 @@ impl<'t, 's> Images<'t, 's> {
 
     // ---- L3
 
-    fn lengths(&mut self, epoch: &Range<usize>) {
-        let units = &self.units(epoch)[..];
+    fn lengths(&mut self, epoch: &Epoch) {
+        let units = &self.all_units(epoch)[..];
         let mut last = self.canvas.base().len();
         let mut lengths = vec![last];
         for unit in units {
@@ -355,7 +402,7 @@ impl<'t, 's> Images<'t, 's> {
         for length in lengths {
             for fresh in [Fresh::Zeros, Fresh::Noise, Fresh::Stale] {
                 for kept in 0..4 {
-                    self.length(epoch.end, units, length, fresh, kept);
+                    self.length(epoch.events.end, units, length, fresh, kept);
                 }
             }
         }
@@ -384,7 +431,7 @@ impl<'t, 's> Images<'t, 's> {
                 _ => unit.is_meta() || self.random.chance(70),
             };
             if keeps && matches!(unit.piece, Piece::Write { .. }) {
-                self.canvas.apply(unit.piece);
+                self.apply(unit.piece);
             }
         }
         self.shoot(Level::Length, at, at);
@@ -393,18 +440,19 @@ impl<'t, 's> Images<'t, 's> {
     // ---- L4
 
     /// What a running transaction has written reached the disk before everything else.
-    fn late(&mut self, epoch: &Range<usize>) {
+    fn late(&mut self, epoch: &Epoch) {
         let trace = self.trace;
+        let Range { start: first, end: last } = epoch.events;
         for span in &trace.spans {
-            let (start, end) = (span.start.max(epoch.start), span.end.min(epoch.end));
+            let (start, end) = (span.start.max(first), span.end.min(last));
             if start >= end {
                 continue;
             }
-            let before = self.units(&(epoch.start..start));
+            let before = self.units(epoch, 0..start);
             for moment in 0..self.caps.moments.min(end - start) {
                 // The last moment is right before the seal.
                 let at = end - (end - start) * moment / self.caps.moments.min(end - start);
-                let own = self.units(&(start..at));
+                let own = self.units(epoch, start..at);
                 for round in 0..self.caps.late {
                     let percent = [0, 100, 50][round % 3];
                     let own_percent = self.random.pick(&[100, 80, 50, 20]);
@@ -412,7 +460,7 @@ impl<'t, 's> Images<'t, 's> {
                         for unit in units {
                             let is_length = !matches!(unit.piece, Piece::Write { .. });
                             if is_length || self.random.chance(percent) {
-                                self.canvas.apply(unit.piece);
+                                self.apply(unit.piece);
                             }
                         }
                     }
@@ -428,13 +476,4 @@ impl<'t, 's> Images<'t, 's> {
 fn is_page(unit: &Unit<'_>) -> bool {
     matches!(unit.piece, Piece::Write { bytes, .. } if bytes.len() > SECTOR_BYTES)
         && !unit.is_meta()
-}
-
-fn whole_pieces(event: &Event) -> Option<Piece<'_>> {
-    match event {
-        Event::Write { offset, bytes } => Some(Piece::Write { at: *offset as usize, bytes }),
-        Event::Grow { to, .. } => Some(Piece::Grow { to: *to as usize }),
-        Event::Shrink { to, .. } => Some(Piece::Shrink { to: *to as usize }),
-        Event::Sync | Event::SyncLost => None,
-    }
 }

@@ -9,10 +9,11 @@ use std::collections::HashSet;
 use huon::sim::sealed_image;
 use huon::{Durability, Recovery};
 
+use super::canvas::File;
 use super::failed::failed_flushes;
 use super::images::{Caps, Images, Shot};
 use super::oracle::{Case, Oracle, Verdict, more_work};
-use super::reach::Reach;
+use super::reach::{Reach, batches};
 use super::record::Trace;
 use super::script::{Play, Setup, Stage};
 use super::table::{Level, Table};
@@ -299,9 +300,9 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
 
     fn power_loss(&mut self, name: &str, shot: &Shot<'_>, dice: &mut Random) {
         let (oldest, newest) = (self.trace.oldest(shot.at), self.trace.newest(shot.upto));
-        let case =
-            Case { image: shot.image, lock: None, same_boot: false, oldest, newest, at: shot.at };
-        let digest = self.run.reach.digest(shot.image, None);
+        let &Shot { image, journal, at, .. } = shot;
+        let case = Case { image, journal, lock: None, same_boot: false, oldest, newest, at };
+        let digest = self.run.reach.digest_of(image, journal, None);
         self.run.count(self.column(shot.level), digest);
         let is_new = self.checked.insert((digest, shot.image.len(), oldest, newest, 0));
         if !is_new && !dice.chance(6) {
@@ -336,18 +337,21 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
             }
             kill.lock.words(&mut self.words);
             let words = std::mem::take(&mut self.words);
-            let digest = self.run.reach.digest(shot.image, sealed_image(&words).as_deref());
+            let &Shot { image, journal, .. } = shot;
+            let sealed = sealed_image(&words);
+            let digest = self.run.reach.digest_of(image, journal, sealed.as_deref());
             self.run.count(self.column(Level::Prefix), digest);
             let key = (digest, shot.image.len(), kill.state, kill.state, kill.lock.digest);
             if self.checked.insert(key) {
                 let lock = Some(&words[..]);
                 let (oldest, newest, at) = (kill.state, kill.state, kill.at);
-                let case = Case { image: shot.image, lock, same_boot: true, oldest, newest, at };
+                let same_boot = true;
+                let case = Case { image, journal, lock, same_boot, oldest, newest, at };
                 self.left -= 1;
                 self.run.tally.kills += 1;
                 self.judge(&format!("{name} ({})", kill.point), &case);
                 if self.first.is_none() && self.run.wants_again(name, 25, dice) {
-                    let stage = Stage::after_kill(trace, shot.image, kill);
+                    let stage = Stage::after_kill(trace, (image, journal), kill);
                     self.again(name, stage, kill.at);
                 }
             }
@@ -409,23 +413,32 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
 
     /// One flipped bit on top, in something that counts.
     fn flip(&mut self, name: &str, case: &Case<'_>, dice: &mut Random) {
-        let spans = self.run.reach.spans(case.image);
+        let batches = batches(case.journal);
+        let file = if batches.is_empty() || dice.chance(50) { File::Data } else { File::Journal };
+        let (bytes, spans) = match file {
+            File::Data => (case.image, self.run.reach.spans(case.image)),
+            File::Journal => (case.journal, batches),
+        };
         let span = spans[dice.index(spans.len())].clone();
         let byte = span.start + dice.index(span.len());
         self.damaged.clear();
-        self.damaged.extend_from_slice(case.image);
+        self.damaged.extend_from_slice(bytes);
         self.damaged[byte] ^= 1 << dice.below(8);
         let damaged = std::mem::take(&mut self.damaged);
-        let digest = self.run.reach.digest(&damaged, None);
+        let case = match file {
+            File::Data => Case { image: &damaged, ..*case },
+            File::Journal => Case { journal: &damaged, ..*case },
+        };
+        let digest = self.run.reach.digest_of(case.image, case.journal, None);
         self.run.count(self.column(Level::Flip), digest);
         self.run.tally.cases += 1;
-        let case = Case { image: &damaged, ..*case };
-        match self.oracle.judge_damaged(&case, byte < super::canvas::METAS_END) {
+        let anything = file == File::Data && byte < super::canvas::METAS_END;
+        match self.oracle.judge_damaged(&case, anything) {
             Ok(noticed) => self.run.tally.noticed += u64::from(noticed),
             Err(what) => self.run.fail(
                 self.first.as_deref(),
                 name,
-                &format!("a flipped bit in byte {byte}: {what}"),
+                &format!("a flipped bit in byte {byte} ({file:?}): {what}"),
             ),
         }
         self.damaged = damaged;

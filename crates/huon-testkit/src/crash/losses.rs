@@ -45,6 +45,7 @@ impl Losses {
             setup: Setup::small(page_bytes),
             machine: machine.clone(),
             first: Arc::from(first),
+            first_journal: Vec::new(),
             events,
             states: Vec::new(),
             kills: Vec::new(),

@@ -17,6 +17,8 @@ use crate::support::audit::audit;
 #[derive(Clone, Copy)]
 pub(super) struct Case<'a> {
     pub(super) image: &'a [u8],
+    /// The journal; empty if there is none.
+    pub(super) journal: &'a [u8],
     /// The lock file, if there is one.
     pub(super) lock: Option<&'a [u64]>,
     /// The machine was not started anew.
@@ -54,7 +56,8 @@ impl<'t> Oracle<'t> {
     fn open(&self, case: &Case<'_>, verify: Verify) -> huon::Result<Env> {
         let boot = case.same_boot.then(|| self.trace.machine.boot());
         self.machine.restart(case.image, boot, case.lock);
-        self.trace.setup.options().verify(verify).open_simulated(&self.machine)
+        let machine = self.machine.clone().with_journal_image(case.journal);
+        self.trace.setup.options().verify(verify).open_simulated(&machine)
     }
 
     /// Judges an image; a panic of the engine is an answer, too.
@@ -173,7 +176,9 @@ pub(super) fn has_limits(env: &Env, trace: &Trace, state: usize) -> Result<(), S
 /// Whether an error says that the file is damaged.
 fn precise(error: Error) -> Result<bool, String> {
     match error {
-        Error::Corrupt(_) | Error::NotADatabase(_) | Error::Version(_) => Ok(true),
+        Error::Corrupt(_) | Error::NotADatabase(_) | Error::Version(_) | Error::Journal(_) => {
+            Ok(true)
+        }
         error => Err(format!("an error that does not fit: {error}")),
     }
 }

@@ -71,6 +71,14 @@ impl Reach {
         self.sum
     }
 
+    /// The same with a journal, whose every byte counts.
+    pub(super) fn digest_of(&mut self, image: &[u8], journal: &[u8], sealed: Option<&[u8]>) -> u64 {
+        match (self.digest(image, sealed), journal.is_empty()) {
+            (sum, true) => sum,
+            (sum, false) => xxh3_64_with_seed(journal, sum),
+        }
+    }
+
     /// All ranges of the image that count.
     pub(super) fn spans(&mut self, image: &[u8]) -> Vec<Range<usize>> {
         self.spans = Some(Vec::new());
@@ -217,6 +225,14 @@ impl Reach {
             self.note_span(range);
         }
     }
+}
+
+/// Where batches lie in a journal, of this or an earlier lap; one that goes on at the file's start
+/// as far as its end.
+pub(super) fn batches(journal: &[u8]) -> Vec<Range<usize>> {
+    let begin = |block: &usize| journal[*block..].starts_with(b"HUONJNL\n");
+    let starts = (0..journal.len()).step_by(BLOCK_BYTES).filter(begin);
+    starts.map(|at| at..(at + 80 + half(journal, at + 64) as usize).min(journal.len())).collect()
 }
 
 fn half(bytes: &[u8], at: usize) -> u32 {

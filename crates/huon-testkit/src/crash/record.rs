@@ -14,6 +14,7 @@ use std::sync::Arc;
 use huon::Geometry;
 use huon::sim::{Event, Point, SimDisk, on_points};
 
+use super::canvas::{File, Piece};
 use super::script::Setup;
 use crate::model::Model;
 use crate::support::random::digest_words;
@@ -115,6 +116,7 @@ pub(super) struct Held {
     at: usize,
     pub(super) point: &'static str,
     pub(super) image: Vec<u8>,
+    pub(super) journal: Vec<u8>,
     /// The newest state acknowledged as durable.
     pub(super) durable: usize,
 }
@@ -203,7 +205,7 @@ impl Record {
         let random = &mut crate::support::random::Random::new(disks.len() as u64);
         for keeps in [0, 100, 50] {
             let image = disk.disk_image(|_| random.chance(keeps));
-            disks.push(Held { at, point, image, durable });
+            disks.push(Held { at, point, image, journal: disk.journal_image(), durable });
         }
     }
 
@@ -274,12 +276,34 @@ pub(super) struct Trace {
     pub(super) machine: SimDisk,
     /// The file before the first event, all of it on the disk.
     pub(super) first: Arc<[u8]>,
+    /// The same of the journal; empty if there was none.
+    pub(super) first_journal: Vec<u8>,
     pub(super) events: Vec<Event>,
     pub(super) states: Vec<State>,
     pub(super) kills: Vec<Kill>,
     pub(super) spans: Vec<Range<usize>>,
     /// Images are made of moments from here on only.
     pub(super) from: usize,
+}
+
+/// What happened between two flushes that ended, of either file, without the flush.
+pub(super) struct Epoch {
+    pub(super) events: Range<usize>,
+    /// From which event on the disk may lack what was done to the data file, and to the journal.
+    data: usize,
+    journal: usize,
+}
+
+impl Epoch {
+    /// The first event that the disk may lack anything of.
+    pub(super) fn first(&self) -> usize {
+        self.data.min(self.journal)
+    }
+
+    /// Whether the disk may lack what an event did to a file.
+    pub(super) fn may_lack(&self, event: usize, file: File) -> bool {
+        event >= if file == File::Data { self.data } else { self.journal }
+    }
 }
 
 impl Trace {
@@ -295,16 +319,35 @@ impl Trace {
         self.states.iter().rposition(began).unwrap_or(0)
     }
 
-    /// The events between flushes that ended, each range without the flush; all of them, in order.
-    pub(super) fn epochs(&self) -> impl Iterator<Item = Range<usize>> + '_ {
-        let mut start = 0;
+    /// All epochs, in order.
+    pub(super) fn epochs(&self) -> impl Iterator<Item = Epoch> + '_ {
+        let (mut start, mut data, mut journal) = (0, 0, 0);
+        let ends =
+            |e: &Event| matches!(e, Event::Sync | Event::JournalSync | Event::JournalMade { .. });
         std::iter::from_fn(move || {
             let begin = (start <= self.events.len()).then_some(start)?;
             let rest = &self.events[begin..];
-            let length = rest.iter().position(|event| *event == Event::Sync).unwrap_or(rest.len());
+            let length = rest.iter().position(ends).unwrap_or(rest.len());
             start = begin + length + 1;
-            Some(begin..begin + length)
+            let epoch = Epoch { events: begin..begin + length, data, journal };
+            match rest.get(length) {
+                Some(Event::Sync) => data = start,
+                _ => journal = start,
+            }
+            Some(epoch)
         })
+    }
+
+    /// All that the disk may lack at moment `at` of an epoch, by event.
+    pub(super) fn pending(
+        &self,
+        epoch: &Epoch,
+        at: usize,
+    ) -> impl Iterator<Item = (usize, Piece<'_>)> {
+        let first = epoch.first();
+        let numbered = (first..).zip(&self.events[first..at]);
+        let pieces = numbered.filter_map(|(number, event)| Some((number, Piece::whole(event)?)));
+        pieces.filter(|(number, piece)| epoch.may_lack(*number, piece.file()))
     }
 
     /// Whether a state, though old enough, belongs to a time that had been given up by then.

@@ -34,6 +34,8 @@ pub struct Setup {
     pub flush_bytes: Option<u64>,
     /// The environment is never flushed but when asked to.
     pub unsynced: bool,
+    /// Bytes of a journal, if there is to be one.
+    pub journal_bytes: Option<u64>,
 }
 
 impl Setup {
@@ -47,6 +49,7 @@ impl Setup {
             reserve_bytes: 4 << 20,
             flush_bytes: None,
             unsynced: false,
+            journal_bytes: None,
         }
     }
 
@@ -59,6 +62,7 @@ impl Setup {
             .shrink_bytes((self.shrink_pages * self.page_bytes) as u64)
             .write_buffer_bytes(self.spill_pages * self.page_bytes);
         self.flush_bytes.map(|bytes| options.flush_after_bytes(bytes));
+        self.journal_bytes.map(|bytes| options.journal(bytes));
         if self.unsynced {
             options.durability(Durability::Unsynced);
         }
@@ -104,7 +108,10 @@ pub(super) const STATE: &[u8] = b"state";
 pub struct Stage {
     desk: Desk,
     first: Arc<[u8]>,
+    first_journal: Vec<u8>,
     seed: u64,
+    /// No images are made of what came before.
+    from: usize,
     /// The clients that are open.
     pub envs: Vec<Env>,
 }
@@ -220,6 +227,11 @@ impl Stage {
         stage
     }
 
+    /// Images are made of what comes from now on.
+    pub fn images_from_here(&mut self) {
+        self.from = self.desk.now();
+    }
+
     /// What random choices of a script start from.
     pub fn seed(&self) -> u64 {
         self.seed
@@ -282,7 +294,8 @@ impl Stage {
     fn on(setup: Setup, disk: SimDisk, first: Arc<[u8]>, record: Record) -> Stage {
         let desk = Desk { setup, disk, record: Rc::new(RefCell::new(record)), may_fail: false };
         record::start(&desk.disk, &desk.record);
-        let mut stage = Stage { desk, first, seed: 0, envs: Vec::new() };
+        let first_journal = desk.disk.journal_image();
+        let mut stage = Stage { desk, first, first_journal, seed: 0, from: 0, envs: Vec::new() };
         stage.join();
         stage
     }
@@ -291,6 +304,7 @@ impl Stage {
     /// disk; what the lock file knows of may not be.
     pub(super) fn after(trace: &Trace, case: &Case<'_>, state: usize) -> Stage {
         let disk = trace.machine.after_crash(case.image, case.same_boot).expect("a machine");
+        let disk = disk.with_journal_image(case.journal);
         let disk = match case.lock {
             Some(lock) => disk.with_lock_image(lock),
             None => disk,
@@ -305,8 +319,13 @@ impl Stage {
     }
 
     /// After a kill; the image is that of the kill's moment.
-    pub(super) fn after_kill(trace: &Trace, image: &[u8], kill: &Kill) -> Stage {
+    pub(super) fn after_kill(
+        trace: &Trace,
+        (image, journal): (&[u8], &[u8]),
+        kill: &Kill,
+    ) -> Stage {
         let disk = trace.machine.after_crash(image, true).expect("a machine");
+        let disk = disk.with_journal_image(journal);
         let mut words = Vec::new();
         kill.lock.words(&mut words);
         let disk = disk.with_lock_image(&words);
@@ -317,7 +336,8 @@ impl Stage {
         };
         let (at, sealed, durable) = (kill.at, kill.state, kill.durable);
         record.rewind(Moment { at, kills: 0, sealed, durable });
-        Stage::on(trace.setup, disk, trace.first.clone(), record)
+        let stage = Stage::on(trace.setup, disk, trace.first.clone(), record);
+        Stage { first_journal: trace.first_journal.clone(), ..stage }
     }
 
     /// The environment as it was made.
@@ -468,7 +488,9 @@ impl Stage {
         if self.desk.may_fail && flushes && !self.envs.is_empty() {
             self.sync()?;
         }
-        self.envs.clear();
+        let closed = self.envs.drain(..).map(|env| env.close().map(drop));
+        let closed: huon::Result<Vec<()>> = closed.collect();
+        self.desk.done(closed, "close")?;
         let now = self.desk.now();
         let mut record = self.desk.record.borrow_mut();
         if flushes {
@@ -531,7 +553,7 @@ impl Stage {
     /// Closes, and gives what was recorded; images are to be made of moments from `from` on.
     pub(super) fn finish(mut self, from: usize) -> Trace {
         self.close().expect("nothing fails in this run");
-        self.trace(from)
+        self.trace(from.max(self.from))
     }
 
     /// What was recorded so far. Nothing more is.
@@ -544,6 +566,7 @@ impl Stage {
             setup: self.desk.setup,
             machine: self.desk.disk.after_crash(&[], true).expect("a machine").quiet(),
             first: self.first.clone(),
+            first_journal: self.first_journal.clone(),
             events,
             states: record.states,
             kills: record.kills,

@@ -5,6 +5,7 @@
 
 mod compact;
 mod ids;
+mod journal;
 mod limits;
 mod metas;
 mod multi;

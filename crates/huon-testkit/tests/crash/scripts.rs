@@ -15,7 +15,7 @@ use huon_testkit::history::program::{Value, key};
 use clients::*;
 use tables::*;
 
-use crate::{compact, ids, limits, metas, multi};
+use crate::{compact, ids, journal, limits, metas, multi};
 
 use Durability::{Durable, Lazy, NoMetaSync, Unsynced};
 
@@ -150,6 +150,18 @@ pub(crate) const SCRIPTS: &[Script] = &[
     script("switched to the meta before", metas::the_one_before),
     script("switched to the last flushed", metas::the_last_flushed),
     script("switched again and killed", metas::again_and_killed),
+    // A journal.
+    with("journal begun", journal::small, &[256], journal::begun),
+    with("journal in laps", journal::small, &[512], journal::in_laps),
+    with("journal beside others", journal::small, &[512], journal::beside_others),
+    with("journal beside large ones", journal::small, &[512], journal::beside_large_ones),
+    with("journal, pages used again", journal::small, &[256], journal::with_pages_used_again),
+    with("journal, shrunk", journal::shrinks, &[256], journal::shrunk),
+    with("journal, closed", journal::small, &[512], journal::closed),
+    with("journal, left unsynced", journal::never_synced, &[256], journal::left_unsynced),
+    with("journal, killed", journal::small, &[512], journal::killed),
+    with("random, journal", journal::small, SMALL, random),
+    with("random, journal, spilling", journal::spills, &[512], random),
     // Anything.
     script("random", random),
     with("random, spilling", spills, ALL, random),
