@@ -6,8 +6,8 @@ use std::process::{Command, Stdio};
 use crate::shell::Shell;
 
 /// The targets, as `fuzz/Cargo.toml` names them.
-const TARGETS: [&str; 7] =
-    ["open_bytes", "mutate_valid", "ops", "crash", "load_text", "lock_file", "lsm"];
+const TARGETS: [&str; 8] =
+    ["open_bytes", "mutate_valid", "ops", "crash", "journal", "load_text", "lock_file", "lsm"];
 
 /// A case that takes longer, in seconds, or more memory, in MiB, is a find.
 const LIMITS: [&str; 3] = ["-timeout=20", "-rss_limit_mb=2048", "-max_len=16384"];

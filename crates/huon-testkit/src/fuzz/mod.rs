@@ -8,12 +8,14 @@
 //! 2. Bytes that run out are zeros. So shorter bytes are simpler cases, and any bytes are a case.
 
 mod files;
+mod journal;
 mod load_text;
 mod lock_file;
 mod lsm;
 mod ops;
 
 pub use files::{mutate_valid, open_bytes};
+pub use journal::journal;
 pub use load_text::load_text;
 pub use lock_file::lock_file;
 pub use lsm::lsm;
@@ -23,11 +25,12 @@ pub use ops::{crash, ops};
 pub type Body = fn(&[u8]);
 
 /// All of them, by the names of their targets.
-pub const TARGETS: [(&str, Body); 7] = [
+pub const TARGETS: [(&str, Body); 8] = [
     ("open_bytes", open_bytes),
     ("mutate_valid", mutate_valid),
     ("ops", ops),
     ("crash", crash),
+    ("journal", journal),
     ("load_text", load_text),
     ("lock_file", lock_file),
     ("lsm", lsm),

@@ -89,6 +89,11 @@ fn crash() {
 }
 
 #[test]
+fn journal() {
+    run("journal", 20_000);
+}
+
+#[test]
 fn load_text() {
     run("load_text", 20_000);
 }
