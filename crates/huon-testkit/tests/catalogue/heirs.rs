@@ -4,7 +4,7 @@
 //! Each of these runs in a process of its own, which forks the parent, which forks the child. All
 //! of them say what went wrong by how they end.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -128,12 +128,45 @@ pub(super) fn has(env: &Env, key: &[u8]) -> bool {
     there.unwrap()
 }
 
+/// A durable commit that the journal holds: its value is no large one.
+fn put_recorded(env: &Env, key: &[u8]) -> huon::Result<()> {
+    let mut txn = env.write_within(LONG)?;
+    txn.create_table(&def())?.put(&mut txn, key, &[7; 30])?;
+    txn.commit_with(Durability::Durable).map(drop)
+}
+
+fn with_journal() -> huon::Options {
+    small().journal(64 << 10).clone()
+}
+
+/// A file beside `dirty` whose newest commits are in its journal.
+fn journaled(dirty: &Path) -> PathBuf {
+    dirty.with_extension("journaled")
+}
+
+fn leave_a_journal(dirty: &Path) {
+    let path = journaled(dirty);
+    let env = with_journal().open(&path).unwrap();
+    fill(&env).unwrap();
+    // The first one begins the journal.
+    put_recorded(&env, b"in the file").unwrap();
+    put_recorded(&env, b"in the journal").unwrap();
+    std::mem::forget(env);
+    // As after a restart: nothing but the journal knows of the last commit.
+    let mut lock = path.into_os_string();
+    lock.push("-lock");
+    std::fs::remove_file(lock).unwrap();
+}
+
 /// What the other thread of the parent does: passes every point that one thread can pass.
 fn work(env: &Env, path: &Path, dirty: &Path) -> huon::Result<()> {
     IS_WORKER.set(true);
     // First, after an unclean end.
     let first = small().open(dirty)?;
     put(&first, b"after the repair", Durability::Durable)?;
+    // After a replay; the first commit begins the journal.
+    let journaled = with_journal().open(journaled(dirty))?;
+    (0..3u8).try_for_each(|n| put_recorded(&journaled, &[n, 201]))?;
     // Among others.
     let other = small().open(path)?;
     drop(env.read()?);
@@ -170,6 +203,7 @@ fn children_forked_at_every_step_of_another_thread_go_on() {
                 let env = small().durability(Durability::Lazy).open(&dirty).unwrap();
                 fill(&env).unwrap();
                 env.close_without_flush();
+                leave_a_journal(&dirty);
                 0
             }));
             assert_eq!(made, 0);
@@ -194,6 +228,9 @@ fn children_forked_at_every_step_of_another_thread_go_on() {
             let env = small().open(&dirty).unwrap();
             assert_clean(&env, point.name());
             assert!(is_whole(&env).unwrap() && has(&env, b"after the repair"), "{}", point.name());
+            let env = with_journal().open(journaled(&dirty)).unwrap();
+            assert_clean(&env, point.name());
+            assert!(is_whole(&env).unwrap() && has(&env, b"in the journal"), "{}", point.name());
             count += 1;
         }
         assert!(count > 30, "{count} points");
