@@ -1,8 +1,11 @@
 //! Environments with a journal: what a durable commit writes, and what is there after a power loss.
 
+use std::time::Duration;
+
 use super::tests::{T, has, put};
-use crate::sim::{Event, SimDisk};
-use crate::{Durability, Env, Recovery};
+use crate::os::testing::EIO;
+use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
+use crate::{Durability, Env, Error, Recovery, Ticket};
 
 const JOURNAL_BYTES: u64 = 256 << 10;
 
@@ -21,8 +24,35 @@ fn after_power_loss(disk: &SimDisk, journal: &[u8]) -> SimDisk {
 fn with_commits(commits: u64) -> (SimDisk, Env) {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
     let env = options().open_simulated(&disk).unwrap();
-    (0..commits).for_each(|key| drop(put(&env, key, Durability::Durable)));
+    put_all(&env, 0..commits);
     (disk, env)
+}
+
+/// Durable commits, each of one key.
+fn put_all(env: &Env, keys: std::ops::Range<u64>) {
+    for key in keys {
+        put(env, key, Durability::Durable);
+    }
+}
+
+/// A ticket for a durable commit of one key.
+fn ticket(env: &Env, key: u64) -> Ticket {
+    let mut txn = env.write().unwrap();
+    let t = txn.create_table(&T).unwrap();
+    t.put(&mut txn, key, &[key as u8; 20]).unwrap();
+    txn.commit_ticket().unwrap()
+}
+
+/// What a power loss leaves that took all that was not flushed, of both files.
+fn cut(disk: &SimDisk) -> SimDisk {
+    after_power_loss(disk, &disk.flushed_journal_image())
+}
+
+/// Flushes of the data file and of the journal since event number `before`.
+fn flushes(disk: &SimDisk, before: usize) -> (usize, usize) {
+    let events = disk.events().split_off(before);
+    let count = |wanted: Event| events.iter().filter(|event| **event == wanted).count();
+    (count(Event::Sync), count(Event::JournalSync))
 }
 
 #[test]
@@ -30,17 +60,14 @@ fn a_durable_commit_is_one_write_and_one_flush_of_the_journal() {
     let (disk, env) = with_commits(2);
     let before = disk.event_count();
     put(&env, 7, Durability::Durable);
+    let bytes = |event: &Event| match event {
+        Event::JournalWrite { bytes, .. } => Some(bytes.len()),
+        _ => None,
+    };
     let events = disk.events().split_off(before);
-    let journal: Vec<&Event> = events
-        .iter()
-        .filter(|event| matches!(event, Event::JournalWrite { .. } | Event::JournalSync))
-        .collect();
-    assert!(
-        matches!(journal[..], [Event::JournalWrite { bytes, .. }, Event::JournalSync]
-        if bytes.len() == 4096),
-        "{journal:?}"
-    );
-    assert!(!events.contains(&Event::Sync), "the data file is not flushed");
+    assert_eq!(events.iter().filter_map(bytes).collect::<Vec<_>>(), [4096]);
+    assert_eq!(flushes(&disk, before), (0, 1));
+    assert_eq!(events.last(), Some(&Event::JournalSync));
 }
 
 #[test]
@@ -66,7 +93,7 @@ fn a_journal_that_does_not_go_with_the_file_is_refused_by_name() {
     let (disk, env) = with_commits(1);
     let older = disk.journal_image();
     // More than half of the journal: there was a checkpoint, whose meta names a later batch.
-    (1..40).for_each(|key| drop(put(&env, key, Durability::Durable)));
+    put_all(&env, 1..40);
     std::mem::forget(env);
     for journal in [vec![], vec![0; JOURNAL_BYTES as usize], older] {
         let opened = options().open_simulated(&after_power_loss(&disk, &journal));
@@ -83,6 +110,138 @@ fn a_file_that_was_closed_in_order_needs_no_journal() {
     (0..5).for_each(|key| assert!(has(&env, key), "key {key}"));
     let txn = env.read().unwrap();
     assert!(txn.open_table(&T).unwrap().is_some());
+}
+
+/// What one client commits lazily makes another one go by pages once, and no more.
+#[test]
+fn a_lazy_commit_of_another_client_costs_one_checkpoint() {
+    let (disk, env) = with_commits(3);
+    let other = options().open_simulated(&disk).unwrap();
+    for round in 0..3 {
+        let before = disk.event_count();
+        (0..4).for_each(|key| assert!(put(&other, 10 + key + round, Durability::Lazy) > 0));
+        put(&env, 20 + round, Durability::Durable);
+        assert_eq!(flushes(&disk, before), (1, 0), "round {round}");
+        put(&env, 30 + round, Durability::Durable);
+        put(&other, 40 + round, Durability::Durable);
+        assert_eq!(flushes(&disk, before), (1, 2), "round {round}");
+    }
+}
+
+/// J2.2: records that no client wrote to the journal, as many as fill the ring, do not keep the
+/// next ones from it once a meta covers them.
+#[test]
+fn a_full_ring_is_emptied_by_a_checkpoint() {
+    let (disk, env) = with_commits(2);
+    let last = (2..150).map(|key| ticket(&env, key)).last().unwrap();
+    let before = disk.event_count();
+    last.wait().unwrap();
+    assert_eq!(flushes(&disk, before), (1, 0), "they are too many for the ring");
+    let before = disk.event_count();
+    put_all(&env, 150..153);
+    assert_eq!(flushes(&disk, before), (0, 3));
+}
+
+/// J4.2: while no checkpoint can be made, the journal acknowledges what it has room for, and writes
+/// over nothing that a recovery needs.
+#[test]
+fn a_journal_without_room_acknowledges_nothing() {
+    let disk = SimDisk::new(8 << 20).unwrap().lossy();
+    let env = options().journal(1).open_simulated(&disk).unwrap();
+    put_all(&env, 0..3);
+    let core = env.last_core().clone();
+    let flusher = core.try_flusher().unwrap().unwrap();
+    let acknowledges = |key: &u64| ticket(&env, *key).wait_within(Duration::ZERO).unwrap();
+    let end = 3 + (3..40).take_while(acknowledges).count() as u64;
+    assert_eq!(end, 16, "a block of the anchor's, and one for each commit but the first");
+    let crashed = options().open_simulated(&cut(&disk)).unwrap();
+    (0..end).for_each(|key| assert!(has(&crashed, key), "key {key}"));
+    assert!(!has(&crashed, end));
+    drop(flusher);
+    let before = disk.event_count();
+    put(&env, end + 1, Durability::Durable);
+    assert_eq!(flushes(&disk, before).0, 1, "there is room again");
+    put_all(&env, end + 2..end + 4);
+    let crashed = options().open_simulated(&cut(&disk)).unwrap();
+    (0..end + 4).for_each(|key| assert!(has(&crashed, key), "key {key}"));
+}
+
+/// Three durable commits, and a fourth in which calls fail as planned.
+fn with_faults(plan: &FaultPlan) -> (SimDisk, Env) {
+    let disk = SimDisk::new(8 << 20).unwrap().lossy();
+    plan.pause(true);
+    let env = options().open_faulty(&disk, plan).unwrap();
+    put_all(&env, 0..3);
+    plan.pause(false);
+    put_all(&env, 3..4);
+    plan.pause(true);
+    (disk, env)
+}
+
+/// J4.7: whichever call of the journal fails, commits go by pages from then on; nothing that was
+/// acknowledged is in doubt.
+#[test]
+fn a_failed_flush_of_the_journal_ends_journaling() {
+    let healthy = FaultPlan::new();
+    with_faults(&healthy);
+    for wanted in [FaultCall::JournalWrite, FaultCall::JournalSync] {
+        let plan = FaultPlan::new();
+        let call = healthy.calls_made().iter().position(|call| *call == wanted).unwrap();
+        plan.fail_once(call as u64, EIO);
+        let (disk, env) = with_faults(&plan);
+        assert_eq!(plan.first_fired(), Some(wanted));
+        let crashed = options().open_simulated(&cut(&disk)).unwrap();
+        (0..4).for_each(|key| assert!(has(&crashed, key), "{wanted:?}: key {key}"));
+        let before = disk.event_count();
+        put_all(&env, 4..9);
+        assert_eq!(flushes(&disk, before), (5, 0), "{wanted:?}");
+        drop(env);
+        let env = options().open_simulated(&disk).unwrap();
+        put_all(&env, 9..12);
+        let crashed = options().open_simulated(&cut(&disk)).unwrap();
+        (0..12).for_each(|key| assert!(has(&crashed, key), "{wanted:?}: key {key}"));
+    }
+}
+
+/// One flipped bit in what a recovery needs of the journal is found and named, or harmless.
+#[test]
+fn every_flip_in_the_journal_is_found() {
+    let disk = SimDisk::new(8 << 20).unwrap().lossy();
+    let env = options().journal(1).open_simulated(&disk).unwrap();
+    put_all(&env, 0..5);
+    std::mem::forget(env);
+    let (data, journal) = (disk.flushed_image(), disk.journal_image());
+    let bytes_of = |block: usize| {
+        let header = &journal[block * 4096..][..80];
+        assert!(header.starts_with(b"HUONJNL\n"), "each batch is one block");
+        80 + u32::from_le_bytes(header[64..68].try_into().unwrap()) as usize
+    };
+    let machine = disk.after_crash(&data, false).unwrap();
+    let mut flips = 0;
+    for block in 0..5 {
+        for byte in (0..bytes_of(block)).step_by(crate::testing::sized(1, 29)) {
+            let mut flipped = journal.clone();
+            flipped[block * 4096 + byte] ^= 1 << (byte % 8);
+            machine.restart(&data, None, None);
+            let opened = options().open_simulated(&machine.clone().with_journal_image(&flipped));
+            flips += 1;
+            match opened {
+                Err(Error::Journal(_)) if block == 0 => {}
+                Err(Error::Corrupt(_)) if (1..4).contains(&block) => {}
+                Err(Error::Version(_)) if (16..20).contains(&byte) => {}
+                // The last batch may be one whose flush had not ended, which is said.
+                Ok(env) if block == 4 => {
+                    assert_eq!(env.recovery(), Recovery::SteppedBack, "byte {byte}");
+                    (0..4).for_each(|key| assert!(has(&env, key), "byte {byte}: key {key}"));
+                }
+                other => {
+                    let other = other.map(|env| env.recovery());
+                    panic!("block {block}, byte {byte}: {other:?}")
+                }
+            }
+        }
+    }
+    crate::figure("flip", flips);
 }
 
 /// A file as a power loss may leave it: what was flushed, and any part of what was written since.
