@@ -111,12 +111,7 @@ pub(crate) fn open(mut files: OpenFiles, options: &Options) -> Result<Opened> {
                     Deserted::Opened(opened) => return Ok(*opened),
                     Deserted::Unreliable(storage) => {
                         drop(gate);
-                        files = OpenFiles {
-                            storage,
-                            shared: private_lock_file()?,
-                            private: true,
-                            journal: None,
-                        };
+                        files = OpenFiles::of_data(storage)?;
                         continue;
                     }
                 }

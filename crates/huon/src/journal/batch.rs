@@ -13,7 +13,7 @@
 //! J2.5: one checksum over the whole batch. It covers the uuid, the place and the checksum of the
 //! batch before: a batch is believed only behind that very one, and whole.
 
-use super::record::Record;
+use super::record::TxnRecord;
 use super::{BLOCK_BYTES, Place, blocks_of};
 use crate::alloc::{Reserved, TryGrow};
 use crate::page::{Seal, Txnid};
@@ -154,9 +154,9 @@ impl<'b> Batch<'b> {
     }
 
     /// All records; `None` in the place of one that is none.
-    pub(crate) fn records(&self) -> impl Iterator<Item = Option<Record<'b>>> {
+    pub(crate) fn records(&self) -> impl Iterator<Item = Option<TxnRecord<'b>>> {
         let mut rest = self.records;
-        (0..self.head.records).map(move |_| Record::take(&mut rest))
+        (0..self.head.records).map(move |_| TxnRecord::take(&mut rest))
     }
 }
 

@@ -21,7 +21,7 @@ pub(crate) use batch::{
     BATCH_HEADER_BYTES, Batch, BatchFault, BatchHead, bind, checksum, is_begun, said_checksum,
     seal_batch,
 };
-pub(crate) use record::{BaseName, PageRecord, Record, RecordWriter, count_records};
+pub(crate) use record::{BaseName, PageRecord, RecordWriter, TxnRecord, count_records};
 
 /// Bytes of a block: a batch begins with one of its own, so that no block that holds acknowledged
 /// records is written again (J2.7).

@@ -131,7 +131,7 @@ impl RecordWriter {
 
 /// A record, as a batch holds it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Record<'b> {
+pub(crate) struct TxnRecord<'b> {
     pub(crate) txnid: Txnid,
     pub(crate) base: BaseName,
     pages: u32,
@@ -148,16 +148,16 @@ pub(crate) struct PageRecord<'b> {
     pub(crate) difference: &'b [u8],
 }
 
-impl<'b> Record<'b> {
+impl<'b> TxnRecord<'b> {
     /// Takes the record that `bytes` begins with. `None`: there is none, or it is damaged.
-    pub(crate) fn take(bytes: &mut &'b [u8]) -> Option<Record<'b>> {
+    pub(crate) fn take(bytes: &mut &'b [u8]) -> Option<TxnRecord<'b>> {
         let whole = word(bytes, 0)? as u32 as usize;
         if whole < HEADER_BYTES || !whole.is_multiple_of(ALIGNMENT) {
             return None;
         }
         let (record, rest) = bytes.split_at_checked(whole)?;
         *bytes = rest;
-        Some(Record {
+        Some(TxnRecord {
             txnid: Txnid(word(record, TXNID)?),
             base: BaseName {
                 txnid: Txnid(word(record, BASE)?),
@@ -189,7 +189,7 @@ pub(crate) fn count_records(mut bytes: &[u8]) -> Result<u32> {
     let mut count = 0;
     while !bytes.is_empty() {
         let damaged = "a record for the journal is damaged in the lock file";
-        Record::take(&mut bytes).ok_or_else(|| Error::corrupt_file(damaged))?;
+        TxnRecord::take(&mut bytes).ok_or_else(|| Error::corrupt_file(damaged))?;
         count += 1;
     }
     Ok(count)

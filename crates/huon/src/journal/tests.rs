@@ -38,7 +38,7 @@ fn batch(at: Place, records: u32) -> (Vec<u8>, Place) {
 fn a_record_says_what_was_put_into_it() {
     let bytes = record(&mut RecordWriter::default());
     let mut rest = &bytes[..];
-    let found = Record::take(&mut rest).unwrap();
+    let found = TxnRecord::take(&mut rest).unwrap();
     assert!(rest.is_empty() && bytes.len().is_multiple_of(8));
     assert_eq!((found.txnid, found.base), (Txnid(42), BASE));
     let (pages, image) = found.parts().unwrap();
@@ -108,7 +108,7 @@ fn hostile_records_are_refused_or_say_something() {
         for value in [0, 1, 7, 0x80, 0xFF] {
             let mut bad = good.clone();
             bad[at] = value;
-            let found = Record::take(&mut &bad[..]);
+            let found = TxnRecord::take(&mut &bad[..]);
             let Some((pages, image)) = found.and_then(|record| record.parts()) else { continue };
             assert!(pages.len() < good.len());
             let mut out = vec![0; 256];
@@ -116,6 +116,6 @@ fn hostile_records_are_refused_or_say_something() {
                 let _ = crate::page::difference::apply(&page(2), difference, &mut out);
             }
         }
-        assert_eq!(Record::take(&mut &good[..at]), None, "cut to {at}");
+        assert_eq!(TxnRecord::take(&mut &good[..at]), None, "cut to {at}");
     }
 }

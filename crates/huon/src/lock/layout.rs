@@ -33,8 +33,9 @@
 //! With a journal the file goes on, far behind the rows: see [`RING`].
 //!
 //! A mark is `txnid << 3 | image index`, 0 for none. A place is the next block, the block at which
-//! the batch before it begins, and the checksum of that batch; all 0 for none. Words that different parties write often lie
-//! on different cache lines. Models use the same layout with smaller tables.
+//! the batch before it begins, and the checksum of that batch; all 0 for none. Words that different
+//! parties write often lie on different cache lines. Models use the same layout with smaller
+//! tables.
 
 use crate::os::LOCK_MAGIC;
 

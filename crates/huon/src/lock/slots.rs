@@ -150,7 +150,7 @@ pub(crate) struct Slots {
     clients: Arc<Clients>,
     me: ClientId,
     live: u64,
-    places: Box<[Place]>,
+    places: Box<[PooledSlot]>,
     overflow: Mutex<Vec<u32>>,
     owned: AtomicUsize,
     /// Where the last search for a free slot ended.
@@ -163,9 +163,9 @@ pub(crate) struct Slots {
 /// On cache lines of its own (and of the pair that the prefetcher fetches).
 #[derive(Default)]
 #[repr(align(128))]
-struct Place(OnceLock<BiasedLock<Option<u32>>>);
+struct PooledSlot(OnceLock<BiasedLock<Option<u32>>>);
 
-impl Place {
+impl PooledSlot {
     /// Takes the slot, if there is one and no other thread is here.
     #[inline]
     fn take(&self) -> Option<u32> {
@@ -184,7 +184,7 @@ impl Slots {
     /// The client must have joined.
     pub(crate) fn new(clients: Arc<Clients>) -> Result<Slots> {
         let me = clients.me();
-        let places = collected((0..PLACES).map(|_| Place::default()))?;
+        let places = collected((0..PLACES).map(|_| PooledSlot::default()))?;
         Ok(Slots {
             clients,
             me,
@@ -349,7 +349,7 @@ impl Slots {
     // ---- the pool
 
     #[inline]
-    fn place(&self) -> &Place {
+    fn place(&self) -> &PooledSlot {
         &self.places[clock::thread_id() as usize % PLACES]
     }
 
@@ -408,7 +408,7 @@ impl Slots {
     }
 
     fn steal(&self) -> Option<u32> {
-        self.places.iter().find_map(Place::take)
+        self.places.iter().find_map(PooledSlot::take)
     }
 
     fn claim_new(&self) -> Result<Slot> {

@@ -25,7 +25,6 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use super::counts::{Counters, IoCounts};
-use super::journal_file::RealJournal;
 use super::map::Map;
 use super::mutex::locked;
 use super::sys::beside::Beside;
@@ -183,10 +182,9 @@ impl RealFile {
         Beside::lock_file(&self.file, bytes, looks).map_err(|e| self.error("stat", e))
     }
 
-    /// The journal beside it at `path`, which may not be there.
-    pub(crate) fn journal(&self, path: &Path) -> Result<RealJournal> {
-        let like = Beside::empty(&self.file).map_err(|e| self.error("stat", e))?;
-        Ok(RealJournal::at(path, like))
+    /// What a file beside it takes from it.
+    pub(crate) fn beside(&self) -> Result<Beside> {
+        Beside::empty(&self.file).map_err(|e| self.error("stat", e))
     }
 
     fn error(&self, operation: &'static str, source: io::Error) -> Error {

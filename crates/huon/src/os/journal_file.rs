@@ -28,12 +28,12 @@ pub(crate) struct RealJournal {
     path: PathBuf,
     /// What a new one takes from the data file, but for its length.
     like: Beside,
-    opened: Mutex<Option<Opened>>,
+    opened: Mutex<Option<OpenJournal>>,
     counters: Counters,
 }
 
 /// An open journal.
-struct Opened {
+struct OpenJournal {
     file: OwnFile,
     /// Another description, past the page cache; `None` where that is not possible.
     direct: Option<OwnFile>,
@@ -57,12 +57,12 @@ impl RealJournal {
         Error::io(what, format!("offset {offset} of {}", self.path.display()), source)
     }
 
-    fn opened(&self) -> MutexGuard<'_, Option<Opened>> {
+    fn opened(&self) -> MutexGuard<'_, Option<OpenJournal>> {
         locked(&self.opened)
     }
 
     /// Opens it, if it is there.
-    fn look(&self, opened: &mut Option<Opened>) -> Result<u64> {
+    fn look(&self, opened: &mut Option<OpenJournal>) -> Result<u64> {
         if let Some(opened) = opened {
             return Ok(opened.bytes);
         }
@@ -71,7 +71,7 @@ impl RealJournal {
         let bytes = file.metadata().map_err(|e| self.failed("stat", e))?.len();
         let direct = OwnFile::open_if(|| self.open(files::open_past_cache)).ok().flatten();
         let direct = direct.filter(|direct| direct.inode() == file.inode());
-        *opened = Some(Opened { file, direct, bytes, aligned: Vec::new() });
+        *opened = Some(OpenJournal { file, direct, bytes, aligned: Vec::new() });
         Ok(bytes)
     }
 
@@ -161,7 +161,7 @@ impl JournalFile for RealJournal {
     }
 }
 
-impl Opened {
+impl OpenJournal {
     fn write(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
         let Some(direct) = &self.direct else {
             return files::write_all_at(&self.file, bytes, offset);

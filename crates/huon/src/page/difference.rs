@@ -160,7 +160,7 @@ impl<'p> Element<'p> {
         append(out, self.cell)
     }
 
-    fn read(layout: &Layout, from: &mut Bytes<'p>) -> Option<Element<'p>> {
+    fn read(layout: &Layout, from: &mut Front<'p>) -> Option<Element<'p>> {
         let mut slot = [0; SLOT_BYTES];
         if layout.form.has_slots() {
             slot[..4].copy_from_slice(from.take(4)?);
@@ -223,9 +223,9 @@ impl<'p> Elements<'p> {
 }
 
 /// Some bytes, taken from their front.
-struct Bytes<'b>(&'b [u8]);
+struct Front<'b>(&'b [u8]);
 
-impl<'b> Bytes<'b> {
+impl<'b> Front<'b> {
     fn take(&mut self, bytes: usize) -> Option<&'b [u8]> {
         let (taken, rest) = self.0.split_at_checked(bytes)?;
         self.0 = rest;
@@ -305,7 +305,7 @@ fn write_elements(old: &[u8], new: &[u8], form: Form, out: &mut Vec<u8>) -> Rese
 
 /// Makes `out` the page that `difference` leads to from `old`, which is empty where there was none.
 pub(crate) fn apply(old: &[u8], difference: &[u8], out: &mut [u8]) -> Result<()> {
-    let mut from = Bytes(difference);
+    let mut from = Front(difference);
     let made = read(old, &mut from, out)?;
     if made && from.0.is_empty() {
         Ok(())
@@ -315,7 +315,7 @@ pub(crate) fn apply(old: &[u8], difference: &[u8], out: &mut [u8]) -> Result<()>
 }
 
 /// False if that makes no page.
-fn read<'d>(old: &'d [u8], from: &mut Bytes<'d>, out: &mut [u8]) -> Reserved<bool> {
+fn read<'d>(old: &'d [u8], from: &mut Front<'d>, out: &mut [u8]) -> Reserved<bool> {
     let form = from.take(1).and_then(|form| Form::decode(form[0]));
     let Some(form) = form else { return Ok(false) };
     let front_bytes = match form {
@@ -346,7 +346,7 @@ fn read<'d>(old: &'d [u8], from: &mut Bytes<'d>, out: &mut [u8]) -> Reserved<boo
 /// All elements of the new page. `None`: there are others than it says.
 fn elements<'d>(
     old: &'d [u8],
-    from: &mut Bytes<'d>,
+    from: &mut Front<'d>,
     layout: &Layout,
 ) -> Reserved<Option<Vec<Element<'d>>>> {
     let old = Elements::of(old, layout.form);

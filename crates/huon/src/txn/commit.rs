@@ -275,8 +275,7 @@ impl WriteTxn {
         core.count(&core.counts.chunks_opened, counts.space.chunks_opened);
         core.count(&core.counts.chunks_written, counts.space.chunks_written);
         core.count(&core.counts.items_judged, counts.space.items_judged);
-        let page_bytes = core.store.page_bytes as u64;
-        core.count(&core.counts.pages_written, counts.written_bytes / page_bytes);
+        core.count(&core.counts.pages_written, counts.written_bytes / core.store.page_bytes as u64);
         Ok(mark)
     }
 }

@@ -11,23 +11,16 @@ use crate::failpoint::{Point, reach};
 use crate::journal::{
     self, BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, BatchHead, blocks_of, seal_batch,
 };
-use crate::lock::{GATE_TIMEOUT, Gate, JournalFlag, Journaled, Mark, Place, RecordMark};
+use crate::lock::{Gate, JournalFlag, Journaled, Mark, Place, RecordMark};
 use crate::os;
-use crate::page::{META_BYTES, Meta, Txnid, meta_checksum};
+use crate::page::{META_BYTES, Txnid, meta_checksum};
 use crate::planted::{self, Bug};
 use crate::store::pages::Pages;
 use crate::tell;
-use crate::txn::commit::taken_over;
-use crate::txn::flush::MetaFlush;
 use crate::txn::{Core, Release};
 
 /// The smallest journal.
 const JOURNAL_BLOCKS_MIN: u64 = 16;
-/// A checkpoint is due once this part of the journal holds records that are not in the durable
-/// snapshot (J4.6).
-const CHECKPOINT_PART: u64 = 2;
-/// The write-out of pages is begun once this part does.
-const WRITING_PART: u64 = 8;
 
 /// What a commit that waits is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -241,34 +234,6 @@ impl Core {
         Ok(())
     }
 
-    /// J4.5: ends the journal: a checkpoint whose meta names none. The caller is alone, under the
-    /// gate.
-    pub(super) fn end_journal(&self) -> Result<()> {
-        let board = &self.store.board;
-        if self.durable_info()?.place.is_none() {
-            return Ok(());
-        }
-        board.set_journal_flag(JournalFlag::Ended, !planted::is(Bug::JournalNotEnded));
-        self.store.writer.acquire(GATE_TIMEOUT)?;
-        let _writer = Release(&self.store.writer);
-        let (base, newest) = self.newest_sealed()?;
-        let id = self.next_id(&newest)?;
-        if !board.raise_issued(id.issued, id.txnid.0) {
-            return Err(taken_over());
-        }
-        let meta = Meta { txnid: id.txnid, ..newest }.as_image();
-        let sealed = board.seal(base, meta.txnid.0, &meta.try_encode()?);
-        let mark = sealed.ok_or_else(taken_over)?;
-        let Some(_flusher) = self.try_flusher()? else {
-            return Err(Error::Busy("another client flushes while the last one closes".into()));
-        };
-        self.flush_newest(MetaFlush::Now)?;
-        board.set_journaled(None);
-        board.set_journal_flag(JournalFlag::Ended, false);
-        debug_assert!(board.durable() == mark, "J4.5: alone");
-        Ok(())
-    }
-
     /// The journal is used from now on, if the options say so and no client has begun it.
     pub(crate) fn use_journal(&self, gate: &Gate, options_bytes: Option<u64>) -> Result<()> {
         let board = &self.store.board;
@@ -287,28 +252,7 @@ impl Core {
         }
         board.use_journal(gate, blocks)
     }
-
-    /// J4.6: after a commit is acknowledged. The client that crosses half of the journal makes the
-    /// checkpoint, if no other does.
-    pub(super) fn checkpoint_if_due(&self) -> Result<()> {
-        let board = &self.store.board;
-        let Some(journaled) = board.journaled() else { return Ok(()) };
-        let anchor = self.durable_info()?.place.anchor;
-        let used = journaled.place.next.saturating_sub(anchor);
-        let blocks = board.journal_blocks();
-        if used * CHECKPOINT_PART > blocks {
-            if let Some(_role) = self.try_flusher()? {
-                self.flush_newest(MetaFlush::Now)?;
-            }
-        } else if used * WRITING_PART > blocks && used % BLOCKS_OF_MIB == 0 {
-            self.store.storage.start_writing();
-        }
-        Ok(())
-    }
 }
-
-/// Blocks of a MiB.
-const BLOCKS_OF_MIB: u64 = (1 << 20) / BLOCK_BYTES as u64;
 
 fn seed(bytes: &[u8; 16]) -> [u64; 2] {
     let (halves, _) = bytes.as_chunks::<8>();

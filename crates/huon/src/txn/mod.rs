@@ -4,6 +4,7 @@
 //! writer lock and the flusher lock, reader slots, and the names of tables.
 
 pub(crate) mod catalog;
+mod checkpoint;
 pub(crate) mod commit;
 pub(crate) mod compact;
 pub(crate) mod costs;

@@ -8,7 +8,9 @@ use crate::env::options::Options;
 use crate::env::place::{self, journal_path, lock_path};
 use crate::error::{Error, Result};
 use crate::lock::{LOCK_BYTES, MemoryFile, RealShared};
-use crate::os::{self, Create, FileOptions, Identity, JournalFile, Map, RealFile, Shared, Storage};
+use crate::os::{
+    self, Create, FileOptions, Identity, JournalFile, Map, RealFile, RealJournal, Shared, Storage,
+};
 use crate::planted::{self, Bug};
 use crate::txn::recovery;
 
@@ -32,6 +34,11 @@ impl OpenFiles {
     /// Whether this process can do without a lock file that others see.
     pub(super) fn may_be_private(&self, options: &Options) -> bool {
         !self.private && (options.read_only || !self.storage.writable())
+    }
+
+    /// The data file alone.
+    pub(super) fn of_data(storage: Box<dyn Storage>) -> Result<OpenFiles> {
+        Ok(OpenFiles { storage, shared: private_lock_file()?, private: true, journal: None })
     }
 
     /// The lock file cannot be used, or no client uses it: a private image, with the data file
@@ -118,8 +125,10 @@ fn files_of(path: &Path, options: &Options, inherited: Option<Inherited>) -> Res
         Some(shared) => shared,
         None => private_lock_file()?,
     };
-    let journal = opened.writable().then(|| opened.journal(&journal_path(path))).transpose()?;
-    let journal = journal.map(|journal| Box::new(journal) as Box<dyn JournalFile>);
+    let mut journal: Option<Box<dyn JournalFile>> = None;
+    if opened.writable() {
+        journal = Some(Box::new(RealJournal::at(&journal_path(path), opened.beside()?)));
+    }
     Ok(OpenFiles { storage: Box::new(opened), shared, private, journal })
 }
 

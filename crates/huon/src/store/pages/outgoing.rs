@@ -145,9 +145,10 @@ impl Outgoing {
                 record.give_up();
                 continue;
             }
-            let before = match page.from.is_none() {
-                true => None,
-                false => Some((page.from, store.page(page.from, used)?)),
+            let before = if page.from.is_none() {
+                None
+            } else {
+                Some((page.from, store.page(page.from, used)?))
             };
             record.page((Pgno(*pgno), &page.buffer), before, scratch)?;
         }

@@ -9,7 +9,7 @@ use crate::alloc::filled;
 use crate::error::{Error, Result};
 use crate::failpoint::{Point, reach};
 use crate::journal::{
-    BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, Batch, BatchFault, PageRecord, Record, bind,
+    BATCH_HEADER_BYTES, BLOCK_BYTES, BaseName, Batch, BatchFault, PageRecord, TxnRecord, bind,
     checksum, is_begun, said_checksum,
 };
 use crate::lock::Place;
@@ -194,7 +194,7 @@ impl<'j> Reader<'j> {
 }
 
 /// The snapshot that a record leads to, with its pages written.
-fn apply(store: &Store, state: &State, record: &Record<'_>) -> Result<State> {
+fn apply(store: &Store, state: &State, record: &TxnRecord<'_>) -> Result<State> {
     let name = BaseName { txnid: state.meta.txnid, checksum: meta_checksum(&state.image) };
     if record.base != name {
         // J3.1: never, but in a journal that another program has written.
@@ -218,7 +218,12 @@ fn apply(store: &Store, state: &State, record: &Record<'_>) -> Result<State> {
     Ok(State { meta, image: block })
 }
 
-fn write_page(store: &Store, record: &Record<'_>, page: &PageRecord<'_>, used: u32) -> Result<()> {
+fn write_page(
+    store: &Store,
+    record: &TxnRecord<'_>,
+    page: &PageRecord<'_>,
+    used: u32,
+) -> Result<()> {
     let mut before = Vec::new();
     if !page.before.is_none() {
         before = filled(0, store.page_bytes)?;
