@@ -57,6 +57,10 @@ pub(crate) trait TryGrow<T> {
     fn try_push(&mut self, item: T) -> Reserved<()>;
     /// Adds all items; some of them where there is no memory for the others.
     fn try_extend(&mut self, items: impl Iterator<Item = T>) -> Reserved<()>;
+    /// Adds copies of all items.
+    fn try_append(&mut self, items: &[T]) -> Reserved<()>
+    where
+        T: Clone;
     /// Makes it hold these items and no others.
     fn try_set(&mut self, items: &[T]) -> Reserved<()>
     where
@@ -79,14 +83,22 @@ impl<T> TryGrow<T> for Vec<T> {
         Ok(())
     }
 
+    #[inline]
+    fn try_append(&mut self, items: &[T]) -> Reserved<()>
+    where
+        T: Clone,
+    {
+        self.try_reserve(items.len())?;
+        self.extend_from_slice(items);
+        Ok(())
+    }
+
     fn try_set(&mut self, items: &[T]) -> Reserved<()>
     where
         T: Clone,
     {
         self.clear();
-        self.try_reserve(items.len())?;
-        self.extend_from_slice(items);
-        Ok(())
+        self.try_append(items)
     }
 }
 

@@ -18,7 +18,7 @@
 
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::{Error, Result};
-use crate::page::{META_BYTES, Pgno, Ptr, Txnid, difference};
+use crate::page::{Pgno, Ptr, Txnid, difference};
 
 /// Bytes of the longest record; a transaction with more is made durable by its pages (J1.1).
 pub(crate) const RECORD_BYTES_MAX: usize = 1 << 20;
@@ -52,7 +52,7 @@ impl RecordWriter {
     pub(crate) fn begin(&mut self, wanted: bool) -> Reserved<()> {
         self.bytes.clear();
         (self.pages, self.given_up) = (0, !wanted);
-        self.bytes.try_extend([0; HEADER_BYTES].into_iter())
+        self.bytes.try_append(&[0; HEADER_BYTES])
     }
 
     /// Bytes of the record so far.
@@ -71,12 +71,11 @@ impl RecordWriter {
         self.given_up = true;
     }
 
-    /// Adds a page that is sealed, and the one that it was copied from. `scratch` has its size.
+    /// Adds a page that is sealed, and the one that it was copied from.
     pub(crate) fn page(
         &mut self,
         (pgno, page): (Pgno, &[u8]),
         before: Option<(Ptr, &[u8])>,
-        scratch: &mut [u8],
     ) -> Reserved<()> {
         if self.given_up {
             return Ok(());
@@ -85,21 +84,21 @@ impl RecordWriter {
             Some((ptr, old)) => (ptr, Some(old)),
             None => (Ptr::NONE, None),
         };
-        self.bytes.try_extend(pgno.0.to_le_bytes().into_iter())?;
-        self.bytes.try_extend(ptr.pgno.0.to_le_bytes().into_iter())?;
-        self.bytes.try_extend(ptr.birth.0.to_le_bytes().into_iter())?;
-        self.difference(old, page, scratch)?;
+        self.bytes.try_append(&pgno.0.to_le_bytes())?;
+        self.bytes.try_append(&ptr.pgno.0.to_le_bytes())?;
+        self.bytes.try_append(&ptr.birth.0.to_le_bytes())?;
+        self.difference(old, page)?;
         self.pages += 1;
         Ok(())
     }
 
-    fn difference(&mut self, old: Option<&[u8]>, new: &[u8], scratch: &mut [u8]) -> Reserved<()> {
+    fn difference(&mut self, old: Option<&[u8]>, new: &[u8]) -> Reserved<()> {
         if self.given_up {
             return Ok(());
         }
         let at = self.bytes.len();
-        self.bytes.try_extend([0; 4].into_iter())?;
-        difference::write(old, new, scratch, &mut self.bytes)?;
+        self.bytes.try_append(&[0; 4])?;
+        difference::write(old, new, &mut self.bytes)?;
         let bytes = (self.bytes.len() - at - 4) as u32;
         self.bytes[at..at + 4].copy_from_slice(&bytes.to_le_bytes());
         self.given_up |= self.bytes.len() > RECORD_BYTES_MAX;
@@ -113,7 +112,7 @@ impl RecordWriter {
         base: BaseName,
         images: (&[u8], &[u8]),
     ) -> Reserved<Option<&[u8]>> {
-        self.difference(Some(images.0), images.1, &mut [0; META_BYTES])?;
+        self.difference(Some(images.0), images.1)?;
         let padding = self.bytes.len().next_multiple_of(ALIGNMENT) - self.bytes.len();
         self.bytes.try_extend(std::iter::repeat_n(0, padding))?;
         if self.given_up || self.bytes.len() > RECORD_BYTES_MAX {

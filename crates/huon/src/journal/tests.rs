@@ -14,11 +14,10 @@ fn page(of: u8) -> Vec<u8> {
 
 /// The record of two pages, of which one has a predecessor.
 fn record(writer: &mut RecordWriter) -> Vec<u8> {
-    let mut scratch = vec![0; 256];
     writer.begin(true).unwrap();
     let before = Ptr { pgno: Pgno(5), birth: Txnid(40) };
-    writer.page((Pgno(9), &page(1)), Some((before, &page(2))), &mut scratch).unwrap();
-    writer.page((Pgno(10), &page(3)), None, &mut scratch).unwrap();
+    writer.page((Pgno(9), &page(1)), Some((before, &page(2)))).unwrap();
+    writer.page((Pgno(10), &page(3)), None).unwrap();
     let (old, new) = (vec![1; META_BYTES], vec![2; META_BYTES]);
     let whole = writer.end(Txnid(42), BASE, (&old, &new)).unwrap();
     whole.expect("two pages fit").to_vec()
@@ -60,10 +59,9 @@ fn what_is_too_long_or_not_all_has_no_record() {
     writer.give_up();
     assert_eq!(writer.end(Txnid(1), BASE, (&image, &image)), Ok(None));
     writer.begin(true).unwrap();
-    let mut scratch_page = vec![0; 65536];
     for n in 0..=RECORD_BYTES_MAX / 65536 {
         let page = vec![n as u8 | 1; 65536];
-        writer.page((Pgno(9), &page), None, &mut scratch_page).unwrap();
+        writer.page((Pgno(9), &page), None).unwrap();
     }
     assert_eq!(writer.end(Txnid(1), BASE, (&image, &image)), Ok(None));
     assert!(writer.bytes() <= RECORD_BYTES_MAX + 65536 + META_BYTES + 64, "it stops growing");

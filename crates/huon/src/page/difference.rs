@@ -20,21 +20,25 @@
 //!
 //! 1. [`apply`] makes of what [`write()`] wrote the same bytes again, checksum included: pages are
 //!    packed when they are written, so their elements say where these lie. A page of which that is
-//!    not true is written plain. (`write` applies what it wrote, to see that.)
+//!    not true is written plain: `write` looks whether each cell lies where `apply` would lay it,
+//!    with zeros before the first.
 //! 2. [`apply`] believes nothing: whatever the bytes are, it fails or makes some page. Whether that
 //!    is the right one is for the page's checksum to say.
 //!
-//! Elements are compared as bytes: no order and no meaning is known here.
+//! Elements are compared as bytes: no order and no meaning is known here. In packed pages a run of
+//! elements is three stretches of bytes, in slots, array and cells, and is compared as these.
 
+use std::num::NonZero;
 use std::ops::Range;
 
+use super::PAGE_BYTES_MAX;
 use super::chunk::{ITEM_BYTES, ITEMS_START};
 use super::header::{self, HEADER_BYTES};
 use super::leaf::{SLOT_BYTES, TAG_BYTES, payload_bytes_of};
 use super::meta;
-use super::probe::{slot_key_bytes, slot_offset};
+use super::probe::{SlotBytes, slot_key_bytes, slot_offset};
 use super::types::{Kind, Ptr};
-use crate::alloc::{Reserved, TryGrow};
+use crate::alloc::{Reserved, TryGrow, filled};
 use crate::error::{Error, Result};
 
 /// How far ahead a place is looked for from which both pages go on alike.
@@ -154,10 +158,11 @@ impl<'p> Element<'p> {
     fn write(&self, form: Form, out: &mut Vec<u8>) -> Reserved<()> {
         if form.has_slots() {
             let bytes = self.slot.to_le_bytes();
-            out.try_extend([&bytes[..4], &bytes[6..]].into_iter().flatten().copied())?;
+            out.try_append(&bytes[..4])?;
+            out.try_append(&bytes[6..])?;
         }
-        append(out, self.flat)?;
-        append(out, self.cell)
+        out.try_append(self.flat)?;
+        out.try_append(self.cell)
     }
 
     fn read(layout: &Layout, from: &mut Front<'p>) -> Option<Element<'p>> {
@@ -179,16 +184,53 @@ impl<'p> Element<'p> {
 struct Elements<'p> {
     page: &'p [u8],
     layout: Layout,
+    /// They lie where [`lay_out`] lays them.
+    packed: bool,
 }
 
 impl<'p> Elements<'p> {
     /// Those of a page of this form; none if it has another.
     fn of(page: &'p [u8], form: Form) -> Elements<'p> {
-        if form != Form::Plain && Form::of(page) == form {
-            Elements { page, layout: Layout::of(form, page) }
-        } else {
-            Elements { page: &[], layout: Layout::of(Form::Plain, &[]) }
+        if form == Form::Plain || Form::of(page) != form {
+            return Elements { page: &[], layout: Layout::of(Form::Plain, &[]), packed: true };
         }
+        let all = Elements { page, layout: Layout::of(form, page), packed: false };
+        Elements { packed: all.are_packed(), ..all }
+    }
+
+    fn are_packed(&self) -> bool {
+        let Some(mut top) = self.page.len().checked_sub(self.layout.tail_bytes) else {
+            return false;
+        };
+        let cells = if self.layout.form.has_slots() { self.layout.count } else { 0 };
+        for i in (0..cells).rev() {
+            let Some(element) = self.get(i) else { return false };
+            let Some(below) = top.checked_sub(element.cell.len()) else { return false };
+            top = below;
+            // A cell without bytes lies nowhere.
+            if self.offset(i) != if element.cell.is_empty() { 0 } else { top } {
+                return false;
+            }
+        }
+        let gap = self.page.get(self.layout.table_end()..top);
+        gap.is_some_and(|gap| alike_bytes(gap, &[0; PAGE_BYTES_MAX]) == gap.len())
+    }
+
+    fn slot(&self, i: usize) -> SlotBytes {
+        let mut slot = [0; SLOT_BYTES];
+        slot.copy_from_slice(&self.page[self.layout.slot(i)..][..SLOT_BYTES]);
+        slot
+    }
+
+    fn offset(&self, i: usize) -> usize {
+        slot_offset(&self.slot(i))
+    }
+
+    /// Where the cells from element `i` on begin, in a packed page.
+    fn cells_at(&self, i: usize) -> usize {
+        let offsets = (i..self.layout.count).map(|i| self.offset(i));
+        let top = self.page.len() - self.layout.tail_bytes;
+        offsets.into_iter().find(|at| *at != 0).unwrap_or(top)
     }
 
     fn get(&self, i: usize) -> Option<Element<'p>> {
@@ -210,13 +252,43 @@ impl<'p> Elements<'p> {
         element.is_some() && element == other.get(j)
     }
 
+    /// The array's part of so many elements.
+    fn flats(&self, from: usize, count: usize) -> &'p [u8] {
+        &self.page[self.layout.flat(from).start..self.layout.flat(from + count).start]
+    }
+
     /// How many elements from `i` on are those of `other` from `j` on.
     fn alike(&self, i: usize, other: &Elements<'_>, j: usize) -> usize {
-        (0..).take_while(|n| self.are_alike(i + n, other, j + n)).count()
+        let flat_bytes = self.layout.flat_bytes;
+        if !self.packed || !other.packed || flat_bytes != other.layout.flat_bytes {
+            return (0..).take_while(|n| self.are_alike(i + n, other, j + n)).count();
+        }
+        let left = |all: &Elements<'_>, from: usize| all.layout.count.saturating_sub(from);
+        let mut count = left(self, i).min(left(other, j));
+        if count == 0 {
+            return 0;
+        }
+        if let Some(flat_bytes) = NonZero::new(flat_bytes) {
+            count = alike_bytes(self.flats(i, count), other.flats(j, count)) / flat_bytes;
+        }
+        if self.layout.form.has_slots() {
+            let slot = |all: &Elements<'_>, i: usize| u64::from_le_bytes(all.slot(i)) & SLOT_MASK;
+            count = (0..count).take_while(|n| slot(self, i + n) == slot(other, j + n)).count();
+            // A cell says by itself how long it is, so those in bytes that are alike are alike.
+            let (from, begin) = (self.cells_at(i), other.cells_at(j));
+            let cells = alike_bytes(&self.page[from..], &other.page[begin..]);
+            while count > 0 && other.cells_at(j + count) - begin > cells {
+                count -= 1;
+            }
+        }
+        count
     }
 
     /// The nearest places, from `i` and `j` on, at which both are alike.
     fn meet(&self, i: usize, other: &Elements<'_>, j: usize) -> Option<(usize, usize)> {
+        if i >= self.layout.count {
+            return None;
+        }
         let apart = |sum: usize| (0..=sum).map(move |ahead| (i + ahead, j + sum - ahead));
         (1..=AHEAD).flat_map(apart).find(|(i, j)| self.are_alike(*i, other, *j))
     }
@@ -237,48 +309,50 @@ impl<'b> Front<'b> {
     }
 }
 
-fn append(out: &mut Vec<u8>, bytes: &[u8]) -> Reserved<()> {
-    out.try_reserve(bytes.len())?;
-    out.extend_from_slice(bytes);
-    Ok(())
+/// How many bytes both begin with.
+fn alike_bytes(a: &[u8], b: &[u8]) -> usize {
+    const BLOCK: usize = 32;
+    let blocks = a.as_chunks::<BLOCK>().0.iter().zip(b.as_chunks::<BLOCK>().0);
+    let from = blocks.take_while(|(a, b)| a == b).count() * BLOCK;
+    from + a[from..].iter().zip(&b[from..]).take_while(|(a, b)| a == b).count()
 }
 
-/// Appends to `out` what makes `new` of `old`. Costs a look at each element of both, and as much
-/// once more to apply it to `scratch`, a page of the same size.
-pub(crate) fn write(
-    old: Option<&[u8]>,
-    new: &[u8],
-    scratch: &mut [u8],
-    out: &mut Vec<u8>,
-) -> Reserved<()> {
+/// Appends to `out` what makes `new` of `old`. Costs a look at each slot and each byte of both.
+pub(crate) fn write(old: Option<&[u8]>, new: &[u8], out: &mut Vec<u8>) -> Reserved<()> {
     let (old, from) = (old.unwrap_or(&[]), out.len());
     let form = Form::of(new);
-    if form != Form::Plain
-        && write_elements(old, new, form, out)?
-        && apply(old, &out[from..], scratch).is_ok()
-        && scratch == new
-    {
+    if form != Form::Plain && write_elements(old, new, form, out)? {
+        debug_assert!(leads_to(old, &out[from..], new), "rule 1");
         return Ok(());
     }
     out.truncate(from);
     write_plain(new, out)
 }
 
+/// As far as there is memory to look.
+fn leads_to(old: &[u8], difference: &[u8], new: &[u8]) -> bool {
+    let Ok(mut made) = filled(0xEE, new.len()) else { return true };
+    apply(old, difference, &mut made).is_ok() && made == new
+}
+
 fn write_plain(new: &[u8], out: &mut Vec<u8>) -> Reserved<()> {
     let used = new.iter().rposition(|byte| *byte != 0).map_or(0, |last| last + 1);
     out.try_push(Form::Plain as u8)?;
-    append(out, &(used as u32).to_le_bytes())?;
-    append(out, &new[..used])
+    out.try_append(&(used as u32).to_le_bytes())?;
+    out.try_append(&new[..used])
 }
 
 /// False if that is not possible.
 fn write_elements(old: &[u8], new: &[u8], form: Form, out: &mut Vec<u8>) -> Reserved<bool> {
     let (old, new) = (Elements::of(old, form), Elements::of(new, form));
     let layout = new.layout;
-    let Some(tail) = new.page.len().checked_sub(layout.tail_bytes) else { return Ok(false) };
+    if !new.packed {
+        return Ok(false);
+    }
+    let tail = new.page.len() - layout.tail_bytes;
     out.try_push(form as u8)?;
-    append(out, &new.page[..form.front_bytes()])?;
-    append(out, &new.page[tail..])?;
+    out.try_append(&new.page[..form.front_bytes()])?;
+    out.try_append(&new.page[tail..])?;
     let (mut i, mut j) = (0, 0);
     while j < layout.count {
         let (first, kept) = (i, old.alike(i, &new, j));
@@ -291,7 +365,7 @@ fn write_elements(old: &[u8], new: &[u8], form: Form, out: &mut Vec<u8>) -> Rese
         if kept + until > j {
             for half in [first, kept, until - j] {
                 let Ok(half) = u16::try_from(half) else { return Ok(false) };
-                append(out, &half.to_le_bytes())?;
+                out.try_append(&half.to_le_bytes())?;
             }
         }
         for fresh in j..until {

@@ -136,7 +136,7 @@ impl Outgoing {
 
     /// J1.1: notes the pages in the record of the transaction, unless that cannot hold all of it.
     fn note_record(&mut self, store: &Store, used: u32) -> Result<()> {
-        let Outgoing { pages, record, scratch, .. } = self;
+        let Outgoing { pages, record, .. } = self;
         if (self.wrote || self.txnid != self.first) && !planted::is(Bug::RecordPartly) {
             record.give_up();
         }
@@ -150,7 +150,7 @@ impl Outgoing {
             } else {
                 Some((page.from, store.page(page.from, used)?))
             };
-            record.page((Pgno(*pgno), &page.buffer), before, scratch)?;
+            record.page((Pgno(*pgno), &page.buffer), before)?;
         }
         Ok(())
     }
