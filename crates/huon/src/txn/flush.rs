@@ -77,7 +77,10 @@ impl Core {
             };
             match flusher {
                 Some(role) => {
-                    self.delay_flush(board.durable().txnid(), board.served_by_last_flush());
+                    // The flush waits less for pages whose write-out has begun.
+                    let write_out = || self.store.storage.start_writing();
+                    let (durable, served) = (board.durable(), board.served_by_last_flush());
+                    self.delay_flush(durable.txnid(), served, write_out);
                     self.flush_newest(meta)?;
                     drop(role);
                     tell::flushed(board.durable().txnid());
@@ -101,10 +104,10 @@ impl Core {
 
     /// Group commit: waits for the committers that the last flush released to commit again, so that
     /// they share the next one: until as many have committed, or no more come. A flusher that
-    /// served one commit last time waits for none, nor does one of a file in memory. Starts the
-    /// write-out of pages meanwhile, so that the other committers, which need the processors, do
-    /// not have to.
-    pub(super) fn delay_flush(&self, flushed: u64, served: u64) {
+    /// served one commit last time waits for none, nor does one of a file in memory. Does what is
+    /// to be done `meanwhile`, so that the other committers, which need the processors, do not have
+    /// to.
+    pub(super) fn delay_flush(&self, flushed: u64, served: u64, meanwhile: impl Fn()) {
         let board = &self.store.board;
         if self.store.storage.flushes_at_once() {
             return;
@@ -112,8 +115,7 @@ impl Core {
         let enough = flushed.saturating_add(served.min(DELAY_COMMITS_MAX));
         let mut seen = board.sealed();
         while seen.txnid() < enough {
-            // The flush waits less for pages whose write-out has begun.
-            self.store.storage.start_writing();
+            meanwhile();
             if !os::spin(COMMIT_DELAY, || board.sealed() != seen) {
                 return;
             }
