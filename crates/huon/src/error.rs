@@ -331,7 +331,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 35;
+    const CODES: i32 = 36;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -357,7 +357,6 @@ impl Error {
             Error::Version(_) => 15,
             Error::PageSize { .. } => 16,
             Error::Poisoned => 17,
-            Error::Journal(_) => 29,
             Error::Forked => 18,
             Error::Io(_) => 19,
             Error::Corrupt(_) => 20,
@@ -376,6 +375,7 @@ impl Error {
             Error::TablesInside => 33,
             Error::Encode(_) => 34,
             Error::TableType(_) => 35,
+            Error::Journal(_) => 36,
         }
     }
 }

@@ -61,6 +61,8 @@
 //!
 //! Beside the file `data.huon` lies `data.huon-lock`, memory that all processes share. It may be
 //! deleted while no process has the file open, but then commits that were never flushed are gone.
+//! With [`Options::journal`] there is also `data.huon-journal`, in which the newest commits may be
+//! until the file is closed everywhere: then it belongs to the file, and must not be deleted.
 //! Opening a file twice in one process is fine. A child of `fork` goes on with its parent's
 //! environment, but not with transactions that were open: [`Error::Forked`].
 //!
@@ -108,7 +110,10 @@ mod tree;
 mod txn;
 
 pub use env::limits;
-pub use env::{Closed, Env, EnvInfo, FileKind, IoInfo, Options, ReaderInfo, Settings};
+pub use env::{
+    Closed, Env, EnvInfo, FileKind, IoInfo, JournalInfo, JournalState, Options, ReaderInfo,
+    Settings,
+};
 pub use error::{
     Corruption, Error, FullMap, IoError, Result, RetainingReader, TableTypes, WrongOrder,
 };

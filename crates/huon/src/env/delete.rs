@@ -3,7 +3,7 @@
 //! 1. Files are removed only while no client has the environment open and none can open it: under
 //!    the gate of the lock file, alone with the data file.
 //! 2. A file that does not begin as an environment of this format is left as it is, and so is a
-//!    file under the lock file's name that is no lock file.
+//!    file under the name of the lock file, or of the journal, that is neither.
 //! 3. A client that waited for the gate meanwhile finds that the name no longer leads to the file
 //!    it opened: see `open::is_named`.
 
@@ -24,7 +24,8 @@ const PAUSE: Duration = Duration::from_millis(2);
 const GATE_WAIT: Duration = Duration::from_millis(50);
 
 impl Env {
-    /// Deletes the environment at `path`: the data file and its lock file, and nothing else.
+    /// Deletes the environment at `path`: the data file, its lock file and its journal, and nothing
+    /// else.
     /// `false`: there is no such file. A symbolic link is refused: name the file itself.
     ///
     /// It must not be open anywhere, in this process or another. No process can open it meanwhile:
@@ -34,8 +35,9 @@ impl Env {
     /// # Errors
     /// [`Error::Busy`] if it is open anywhere. [`Error::NotADatabase`] and [`Error::Version`] if it
     /// is no environment of this format, or the file with `-lock` appended to the name is no lock
-    /// file: then both stay. A damaged environment is deleted as long as one of its metas begins as
-    /// a meta does. [`Error::ReadOnly`] if it may not be written, [`Error::Io`].
+    /// file, or that with `-journal` no journal: then all of them stay. A damaged environment is
+    /// deleted as long as one of its metas begins as a meta does. [`Error::ReadOnly`] if it may not
+    /// be written, [`Error::Io`].
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -144,6 +146,8 @@ fn delete_if_deserted(
     if !wanted(&board, &*files.storage)? {
         return Ok(false);
     }
+    // Before anything is gone (2).
+    files.journal.as_ref().map_or(Ok(0), |journal| journal.bytes())?;
     let remove = |path: &Path| {
         let removed = std::fs::remove_file(path);
         removed.map_err(|e| Error::io("delete", path.display().to_string(), e))

@@ -3,7 +3,9 @@
 use crate::alloc::collected;
 use crate::env::Env;
 use crate::error::Result;
-use crate::lock::{GATE_TIMEOUT, Gate};
+use crate::journal::BLOCK_BYTES;
+use crate::lock::{GATE_TIMEOUT, Gate, JournalFlag};
+use crate::txn::Core;
 use crate::txn::geometry::Geometry;
 
 /// A live read transaction, of any process.
@@ -38,6 +40,11 @@ pub struct ReaderInfo {
 pub struct IoInfo {
     /// Flushes of the data file.
     pub flushes: u64,
+    /// Flushes of the journal, one for each of its batches: see
+    /// [`Options::journal`](crate::Options::journal).
+    pub journal_flushes: u64,
+    /// Bytes written to the journal, in whole blocks.
+    pub journal_written_bytes: u64,
     /// Write calls.
     pub writes: u64,
     /// Pages that were edited in the data file through a mapping, without a system call: those of
@@ -77,6 +84,40 @@ pub struct IoInfo {
     pub roots_lowered: u64,
 }
 
+/// Whether durable commits go by the journal; see [`JournalInfo`].
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[cfg_attr(feature = "serde", serde(rename_all = "snake_case"))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum JournalState {
+    /// Not yet: the next durable commit is a checkpoint, which begins the journal.
+    Waiting,
+    /// They do.
+    Running,
+    /// A write or flush of it failed, and they go without it until the environment has been closed
+    /// everywhere. What was durable still is.
+    Failed,
+}
+
+/// How the journal of an environment fares; see [`Options::journal`](crate::Options::journal).
+#[cfg_attr(feature = "serde", derive(serde::Serialize))]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct JournalInfo {
+    /// Length of the journal.
+    pub bytes: u64,
+    /// Whether it is in use.
+    pub state: JournalState,
+    /// Where the next batch goes, in bytes from the start of the file.
+    pub next_at: u64,
+    /// Bytes in use since the last checkpoint: about what a recovery would read.
+    pub used_bytes: u64,
+    /// Batches since the last checkpoint, each of one or more commits. About, if a process died.
+    pub batches: u64,
+    /// The snapshot of the last checkpoint, from which a recovery would go on.
+    pub checkpoint: u64,
+}
+
 /// The state of an environment.
 #[cfg_attr(feature = "serde", derive(serde::Serialize))]
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -108,6 +149,8 @@ pub struct EnvInfo {
     pub durable: u64,
     /// Bytes written since the last checkpoint.
     pub unflushed_bytes: u64,
+    /// The journal, if there is one.
+    pub journal: Option<JournalInfo>,
     /// A flush has failed: see [`Error::Poisoned`](crate::Error::Poisoned).
     pub poisoned: bool,
     /// It was not closed in order, and the next write transaction repairs it before it begins. Ids
@@ -188,6 +231,7 @@ impl Env {
         readers.sort_unstable_by_key(|reader| (reader.txnid, reader.client));
         let (requests, requested_bytes) = store.requests();
         let (io, counts) = (store.storage.counts(), &core.counts);
+        let journal_io = core.journal.as_ref().map(|journal| journal.counts()).unwrap_or_default();
         let bytes = |pages: u32| u64::from(pages) * store.page_bytes as u64;
         Ok(EnvInfo {
             page_bytes: store.page_bytes as u32,
@@ -206,6 +250,7 @@ impl Env {
             } else {
                 board.written_since_durable()
             },
+            journal: core.journal_info()?,
             poisoned: board.is_poisoned(),
             repair_due: core.is_repair_due(),
             key_bytes_max: crate::page::key_bytes_max(store.page_bytes) as u32,
@@ -213,6 +258,8 @@ impl Env {
             readers,
             io: IoInfo {
                 flushes: io.syncs,
+                journal_flushes: journal_io.syncs,
+                journal_written_bytes: journal_io.written_bytes,
                 writes: io.writes,
                 stores: io.stores,
                 written_bytes: io.written_bytes,
@@ -232,5 +279,35 @@ impl Env {
                 roots_lowered: counts.roots_lowered.load(Relaxed),
             },
         })
+    }
+}
+
+impl Core {
+    fn journal_info(&self) -> Result<Option<JournalInfo>> {
+        let board = &self.store.board;
+        let blocks = board.journal_blocks();
+        if blocks == 0 {
+            return Ok(None);
+        }
+        let durable = self.durable_info()?;
+        let journaled = board.journaled().filter(|_| !durable.place.is_none());
+        let state = match journaled {
+            _ if board.journal_flag(JournalFlag::Off) => JournalState::Failed,
+            Some(_) => JournalState::Running,
+            None => JournalState::Waiting,
+        };
+        let block_bytes = BLOCK_BYTES as u64;
+        let (next, used, batches) = journaled.map_or((0, 0, 0), |journaled| {
+            let next = journaled.place.next;
+            (next, next.saturating_sub(durable.place.next), board.batches_since_checkpoint())
+        });
+        Ok(Some(JournalInfo {
+            bytes: blocks * block_bytes,
+            state,
+            next_at: next % blocks * block_bytes,
+            used_bytes: used.min(blocks) * block_bytes,
+            batches,
+            checkpoint: durable.mark.txnid(),
+        }))
     }
 }

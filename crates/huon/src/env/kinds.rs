@@ -26,6 +26,8 @@ pub enum FileKind {
     /// The lock file of an environment; or the name of one, beside its environment, where nothing
     /// else is.
     LockFile,
+    /// The journal of an environment, or the name of one as above.
+    Journal,
     /// A file or directory of another program that is known.
     Known(&'static str),
     /// Anything else, or nothing.
@@ -33,8 +35,8 @@ pub enum FileKind {
 }
 
 impl Env {
-    /// What kind of file `path` is or leads to: an environment, a lock file, a file of another
-    /// store, or none of these. Reads its first bytes, takes no lock, and makes nothing.
+    /// What kind of file `path` is or leads to: an environment, its lock file or journal, a file of
+    /// another store, or none of these. Reads its first bytes, takes no lock, and makes nothing.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
@@ -64,6 +66,7 @@ impl Env {
         }
         Ok(match known(path) {
             Some(Known { what: LOCK_FILE, .. }) => FileKind::LockFile,
+            Some(Known { what: JOURNAL, .. }) => FileKind::Journal,
             Some(known) => FileKind::Known(known.what),
             None => FileKind::Other,
         })
@@ -72,6 +75,7 @@ impl Env {
 
 fn kind_of_name(path: &Path) -> Result<FileKind> {
     Ok(match place::served_environment(path) {
+        Some(_) if place::has_name_of_journal(path) => FileKind::Journal,
         Some(_) => FileKind::LockFile,
         None => FileKind::Other,
     })
@@ -85,6 +89,7 @@ struct Known {
 }
 
 const LOCK_FILE: &str = "a lock file of Huon's";
+const JOURNAL: &str = "a journal of Huon's";
 
 const fn known_as(what: &'static str, advice: &'static str) -> Option<Known> {
     Some(Known { what, advice })
@@ -171,6 +176,9 @@ fn known_head(head: &[u8]) -> Option<Known> {
     const MDBX_MAGIC: [u8; 7] = [0x11, 0x4C, 0xEF, 0xBD, 0x9D, 0x65, 0x59];
     if head.starts_with(&os::LOCK_MAGIC) {
         return known_as(LOCK_FILE, NOT_DATA);
+    }
+    if head.starts_with(&os::JOURNAL_MAGIC) {
+        return known_as(JOURNAL, NOT_DATA);
     }
     if either(0, 0xBEEF_C0DE) {
         return known_as("a lock file of LMDB's", NOT_DATA);

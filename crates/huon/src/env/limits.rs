@@ -20,6 +20,12 @@ pub const PAGE_BYTES_MIN: usize = page::PAGE_BYTES_MIN;
 pub const PAGE_BYTES_MAX: usize = page::PAGE_BYTES_MAX;
 /// The longest value of a plain table, whatever the page size.
 pub const VALUE_BYTES_MAX: usize = page::MAX_VALUE_BYTES;
+/// The smallest journal: see [`Options::journal`](crate::Options::journal).
+pub const JOURNAL_BYTES_MIN: u64 = crate::journal::JOURNAL_BYTES_MIN;
+/// The largest journal.
+pub const JOURNAL_BYTES_MAX: u64 = crate::journal::JOURNAL_BYTES_MAX;
+/// A journal that serves most programs: 16 MiB.
+pub const JOURNAL_BYTES_USUAL: u64 = crate::journal::JOURNAL_BYTES_USUAL;
 /// How many clients, of all processes together, may have a file open at the same time.
 pub const CLIENTS_MAX: u32 = crate::lock::CLIENTS_MAX;
 

@@ -13,6 +13,8 @@ mod ids_tests;
 mod in_memory;
 mod info;
 #[cfg(test)]
+mod journal_option_tests;
+#[cfg(test)]
 mod journal_tests;
 mod keep;
 mod kinds;
@@ -51,7 +53,7 @@ pub(crate) use kinds::named;
 pub(crate) use place::{check_new, look_at, resolve};
 
 pub use close::Closed;
-pub use info::{EnvInfo, IoInfo, ReaderInfo};
+pub use info::{EnvInfo, IoInfo, JournalInfo, JournalState, ReaderInfo};
 pub use kinds::FileKind;
 pub use options::Options;
 pub use settings::Settings;
@@ -201,6 +203,19 @@ impl Env {
     pub fn lock_path(path: impl AsRef<Path>) -> PathBuf {
         let path = path.as_ref();
         place::lock_path(&place::resolve(path).unwrap_or_else(|_| path.to_owned()))
+    }
+
+    /// Where the journal of the environment at `path` lies, if it has one: beside it, with
+    /// `-journal` appended to its name, or to that of the file that a symbolic link leads to. See
+    /// [`Options::journal`].
+    ///
+    /// ```
+    /// use huon::Env;
+    /// assert_eq!(Env::journal_path("shop.huon"), std::path::Path::new("shop.huon-journal"));
+    /// ```
+    pub fn journal_path(path: impl AsRef<Path>) -> PathBuf {
+        let path = path.as_ref();
+        place::journal_path(&place::resolve(path).unwrap_or_else(|_| path.to_owned()))
     }
 
     /// How the snapshot that this process started from was found.

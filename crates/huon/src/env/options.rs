@@ -9,6 +9,7 @@ use crate::env::Env;
 use crate::env::limits::check_page_bytes;
 use crate::env::settings::Settings;
 use crate::error::{Error, Result};
+use crate::journal::{JOURNAL_BYTES_MAX, JOURNAL_BYTES_MIN};
 use crate::os::{self, ReadAhead};
 use crate::page;
 use crate::store::Verify;
@@ -16,6 +17,7 @@ use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
 use crate::txn::Core;
 use crate::txn::commit::Durability;
 use crate::txn::geometry::Geometry;
+use crate::txn::recovery::Missing;
 
 /// Page size of new environments, in bytes.
 pub(crate) const PAGE_BYTES_DEFAULT: usize = 4096;
@@ -69,7 +71,8 @@ pub struct Options {
     pub(crate) inherit_durability: bool,
     pub(crate) flush_bytes: u64,
     pub(crate) flush_ms: u64,
-    pub(crate) journal_bytes: Option<u64>,
+    pub(crate) journal_bytes: u64,
+    pub(crate) give_up_journal: bool,
     pub(crate) verify: Verify,
     pub(crate) read_ahead: ReadAhead,
     pub(crate) lock_timeout: Duration,
@@ -108,7 +111,8 @@ impl Default for Options {
             inherit_durability: false,
             flush_bytes: u64::MAX,
             flush_ms: u64::MAX,
-            journal_bytes: None,
+            journal_bytes: 0,
+            give_up_journal: false,
             verify: Verify::Pages,
             read_ahead: ReadAhead::IfItFits,
             lock_timeout: Duration::from_secs(30),
@@ -154,21 +158,82 @@ impl Options {
         self
     }
 
-    /// Makes durable commits by one append to a journal beside the file, of so many bytes (16 MiB
-    /// serve most programs; at least 64 KiB). All processes that have the environment open use it
-    /// then, until the last one closes it.
+    /// Lets durable commits be appends to a journal beside the file, of so many bytes:
+    /// [`limits::JOURNAL_BYTES_USUAL`] serves most programs; default 0, none. What a crash or a
+    /// power loss may take away is the same with and without it.
+    ///
+    /// A commit is durable then after one write and one flush of a small file whose blocks do not
+    /// move, instead of a flush of all pages that it wrote. Those are flushed together once half of
+    /// the journal is used. The journal is there from the first opening with this option to the
+    /// last close, for all processes that open the file in between, with the option or without it;
+    /// its size is what the first of them asked for. After a close in order the file needs it no
+    /// more, and stays as it is when it is opened without the option.
+    ///
+    /// The journal has the file's name with `-journal` appended. Until that close the two belong
+    /// together: the newest commits may be in the journal alone. If it is missing after a power
+    /// loss, or is an older one, opening fails with [`Error::Journal`]; see
+    /// [`Options::give_up_journal`]. [`Env::delete`] deletes it. Copies never need one.
+    ///
+    /// Commits go without it that have more than 1 MiB to tell, large values, more pages than a
+    /// transaction buffers, or another durability before them since the last checkpoint; and all
+    /// of them after a write of the journal has failed. [`EnvInfo::journal`] shows how it fares.
+    /// An environment in memory has none.
     ///
     /// ```
     /// # let dir = tempfile::tempdir()?;
-    /// let env = huon::Env::options().journal(1 << 20).open(dir.path().join("a.huon"))?;
+    /// use huon::{Env, TableDef, U64, limits};
+    /// const T: TableDef<U64, U64> = TableDef::new("t");
+    /// let path = dir.path().join("a.huon");
+    /// let env = Env::options().journal(limits::JOURNAL_BYTES_USUAL).open(&path)?;
+    /// for n in 0..10 {
+    ///     env.update(|txn| txn.create_table(&T)?.put(txn, n, n))?;
+    /// }
+    /// let journal = env.info()?.journal.expect("it is on");
+    /// assert_eq!((journal.bytes, journal.batches), (16 << 20, 9), "the first begins it");
     /// # Ok::<(), Box<dyn std::error::Error>>(())
     /// ```
     ///
     /// # Cost
-    /// The file with `-journal` appended to the name, all of it written at the first opening, and
-    /// 8 MiB more in the lock file.
+    /// So many bytes of the disk, all written and flushed when the journal is made, and 4 MiB of
+    /// the lock file and of memory, of which one only counts what waits for a flush. A commit reads
+    /// and compares the pages that it changed.
+    ///
+    /// # Errors
+    /// [`Options::open`] fails with [`Error::Invalid`] if there are no journals of that size:
+    /// they have 64 KiB to 64 GiB ([`limits`]), and whole blocks of 4 KiB, to which the size is
+    /// rounded up; and with [`Error::Io`] if the disk has no room for it.
+    ///
+    /// [`limits`]: crate::limits
+    /// [`limits::JOURNAL_BYTES_USUAL`]: crate::limits::JOURNAL_BYTES_USUAL
+    /// [`EnvInfo::journal`]: crate::EnvInfo::journal
     pub fn journal(&mut self, bytes: u64) -> &mut Self {
-        self.journal_bytes = Some(bytes);
+        self.journal_bytes = bytes;
+        self
+    }
+
+    /// Opens a file whose journal is lost, and gives up the commits that were in it alone: the
+    /// answer to [`Error::Journal`] if the right journal cannot be found. Default: that is an
+    /// error.
+    ///
+    /// What is left is the last checkpoint, whole; [`Env::recovery`] is
+    /// [`Recovery::JournalGivenUp`] then. A journal that is there and whole is used all the same.
+    /// With [`Options::read_only`] nothing changes, and the checkpoint is shown in any case: the
+    /// lock file is left alone, and others can open the file only when this is closed.
+    /// [`Error::Busy`] if it is open elsewhere.
+    ///
+    /// ```
+    /// # let dir = tempfile::tempdir()?;
+    /// # let path = dir.path().join("a.huon");
+    /// let env = huon::Env::options().give_up_journal(true).open(&path)?;
+    /// if env.recovery() == huon::Recovery::JournalGivenUp {
+    ///     eprintln!("commits after number {} are lost", env.read()?.id());
+    /// }
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    ///
+    /// [`Recovery::JournalGivenUp`]: crate::Recovery::JournalGivenUp
+    pub fn give_up_journal(&mut self, yes: bool) -> &mut Self {
+        self.give_up_journal = yes;
         self
     }
 
@@ -220,6 +285,9 @@ impl Options {
 
     /// Opens for reading only. Readers still use the lock file where it can be written, and make it
     /// where it is missing.
+    ///
+    /// After a power loss an opening to read replays a journal ([`Options::journal`]), if it may
+    /// write the file; else that is [`Error::Journal`].
     ///
     /// Where the lock file can be neither opened nor created, as on a read-only file system or in a
     /// directory without write permission, the file opens if no client has it open for writing. Any
@@ -451,6 +519,14 @@ impl Options {
         if self.meta_slot.is_some_and(|slot| slot > 2) {
             return Err(Error::Invalid("there are meta slots 0, 1 and 2"));
         }
+        if self.journal_bytes != 0
+            && !(JOURNAL_BYTES_MIN..=JOURNAL_BYTES_MAX).contains(&self.journal_bytes)
+        {
+            return Err(Error::Invalid(
+                "a journal has 65536 bytes (64 KiB) to 68719476736 bytes (64 GiB); 0 is none, and \
+                 16777216 (16 MiB) serve most programs",
+            ));
+        }
         if self.max_bytes.is_some_and(|max| max < self.min_bytes) {
             return Err(Error::Invalid("the maximum size lies below the minimum size"));
         }
@@ -464,10 +540,19 @@ impl Options {
     }
 
     /// Whether this opening must leave no trace in the lock file: the caller only looks at the
-    /// snapshot of a meta of its choice, or may reject that choice, and the next client must not
-    /// start from there.
+    /// snapshot of a meta of its choice, or without a journal, or may reject that choice, and the
+    /// next client must not start from there.
     pub(crate) fn stays_apart(&self) -> bool {
-        self.apart || self.read_only && self.meta_slot.is_some()
+        self.apart || self.read_only && (self.meta_slot.is_some() || self.give_up_journal)
+    }
+
+    /// What to do if the journal is not the one that goes with the file (J5.1, J5.4).
+    pub(crate) fn journal_missing(&self) -> Missing {
+        match (self.give_up_journal, self.read_only) {
+            (false, _) => Missing::Refused,
+            (true, false) => Missing::GivenUp,
+            (true, true) => Missing::NotLookedAt,
+        }
     }
 
     /// The options that can be changed while the environment is open: as set here, except those

@@ -2,7 +2,7 @@
 //!
 //! 1. A data file is opened where a symbolic link leads, and its lock file lies beside it there:
 //!    all names of one file lead to one lock file. The lock file itself is never followed.
-//! 2. Nothing is made at the name of an environment's lock file: it would pass for that lock file
+//! 2. Nothing is made at the name of an environment's lock file or journal: it would pass for that
 //!    once it is missed, or be one to refuse.
 //! 3. Nothing is made whose lock file would be something else that is there.
 
@@ -54,7 +54,7 @@ fn is_link(path: &Path) -> bool {
 /// Refuses to make an environment at `path` (2, 3).
 pub(crate) fn check_new(path: &Path) -> Result<()> {
     if let Some(data) = served_environment(path) {
-        let text = format!("this is the name of the lock file of {}", data.display());
+        let text = format!("this is the name of the lock file or journal of {}", data.display());
         return Err(Error::NotADatabase(text.into()));
     }
     // Without a lock file nothing can be done with it.
@@ -67,7 +67,7 @@ pub(crate) fn check_new(path: &Path) -> Result<()> {
     }
 }
 
-/// The environment beside `path` whose lock file, or whose client's file (P6), has that name.
+/// The environment beside `path` whose lock file, client's file (P6) or journal has that name.
 pub(crate) fn served_environment(path: &Path) -> Option<PathBuf> {
     let data = served_by(path)?;
     let is_ours = |storage: &dyn Storage| {
@@ -76,9 +76,12 @@ pub(crate) fn served_environment(path: &Path) -> Option<PathBuf> {
     look_at(&data).is_ok_and(|storage| is_ours(&*storage)).then_some(data)
 }
 
-/// The data file whose lock file, or whose client's file (P6), would have the name `path`.
+/// The data file whose lock file, client's file (P6) or journal would have the name `path`.
 fn served_by(path: &Path) -> Option<PathBuf> {
     let name = path.file_name()?.to_str()?;
+    if let Some(data) = name.strip_suffix(JOURNAL_SUFFIX).filter(|data| !data.is_empty()) {
+        return Some(path.with_file_name(data));
+    }
     let lock = match name.rsplit_once('-') {
         Some((lock, number)) if !number.is_empty() && is_number(number) => lock,
         _ => name,
@@ -110,11 +113,19 @@ pub(crate) fn lock_path(path: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
+/// What the name of a data file's journal ends with.
+const JOURNAL_SUFFIX: &str = "-journal";
+
 /// The journal of a data file.
 pub(crate) fn journal_path(path: &Path) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
-    name.push("-journal");
+    name.push(JOURNAL_SUFFIX);
     PathBuf::from(name)
+}
+
+/// Whether a file is called as journals are.
+pub(crate) fn has_name_of_journal(path: &Path) -> bool {
+    path.as_os_str().as_encoded_bytes().ends_with(JOURNAL_SUFFIX.as_bytes())
 }
 
 /// The data file, for a caller that takes no lock and only reads.

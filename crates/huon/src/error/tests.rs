@@ -79,6 +79,7 @@ fn each_kind() -> Vec<(Error, Vec<&'static str>)> {
         Error::OrderUnknown,
         Error::PrefixOrder,
         Error::TablesInside,
+        Error::Journal("it is lost".into()),
     ];
     with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
 }

@@ -16,13 +16,13 @@
 use super::record::TxnRecord;
 use super::{BLOCK_BYTES, Place, blocks_of};
 use crate::alloc::{Reserved, TryGrow};
+use crate::os::JOURNAL_MAGIC;
 use crate::page::{Seal, Txnid};
 use crate::planted::{self, Bug};
 
 /// Bytes before the records.
 pub(crate) const BATCH_HEADER_BYTES: usize = 80;
 
-const MAGIC: &[u8; 8] = b"HUONJNL\n";
 /// The version of this picture.
 const VERSION: u32 = 1;
 const CHECKSUM: usize = 8;
@@ -51,7 +51,7 @@ pub(crate) struct BatchHead {
 /// whole blocks. Returns the place behind it.
 pub(crate) fn seal_batch(head: &BatchHead, bytes: &mut Vec<u8>) -> Reserved<Place> {
     let end = bytes.len();
-    bytes[..CHECKSUM].copy_from_slice(MAGIC);
+    bytes[..CHECKSUM].copy_from_slice(&JOURNAL_MAGIC);
     bytes[VERSION_AT..RECORDS].copy_from_slice(&VERSION.to_le_bytes());
     bytes[RECORDS..UUID].copy_from_slice(&head.records.to_le_bytes());
     bytes[UUID..PLACE].copy_from_slice(&head.uuid);
@@ -116,7 +116,7 @@ pub(crate) enum BatchFault {
 impl<'b> Batch<'b> {
     /// Bytes of the batch that a block begins, without padding, as its header says.
     pub(crate) fn bytes_at(block: &[u8]) -> Result<usize, BatchFault> {
-        if !block.starts_with(MAGIC) || block.len() < BATCH_HEADER_BYTES {
+        if !block.starts_with(&JOURNAL_MAGIC) || block.len() < BATCH_HEADER_BYTES {
             return Err(BatchFault::None);
         }
         match half(block, VERSION_AT) {

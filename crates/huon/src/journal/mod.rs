@@ -27,6 +27,13 @@ pub(crate) use record::{BaseName, PageRecord, RecordWriter, TxnRecord, count_rec
 /// records is written again (J2.7).
 pub(crate) use crate::os::JOURNAL_BLOCK_BYTES as BLOCK_BYTES;
 
+/// The smallest journal.
+pub(crate) const JOURNAL_BYTES_MIN: u64 = 64 << 10;
+/// The largest.
+pub(crate) const JOURNAL_BYTES_MAX: u64 = 64 << 30;
+/// One that serves most programs.
+pub(crate) const JOURNAL_BYTES_USUAL: u64 = 16 << 20;
+
 /// How many blocks hold so many bytes.
 pub(crate) fn blocks_of(bytes: usize) -> u64 {
     bytes.div_ceil(BLOCK_BYTES) as u64

@@ -18,7 +18,7 @@
 //!    96  where the record of each of eight images ends in the ring
 //!   104  floor of each of eight images
 //!   112  journal: blocks | flags | version of journaled | in flight for it
-//!        | served by its last flush | - - -
+//!        | served by its last flush | batches: all | before the plan's place | before the durable
 //!   120  journaled (twice): txnid | end in the ring | place (3) | - - -
 //!   136  place in the journal that each of three meta slots names (3), each a line
 //!   520  eight images of 512 words
@@ -135,6 +135,10 @@ pub(super) const JOURNALED_AT: usize = JOURNAL_BLOCKS + 2;
 pub(super) const JOURNAL_FLIGHT: usize = JOURNAL_BLOCKS + 3;
 /// How many ids the last flush of the journal made durable: a hint.
 pub(super) const JOURNAL_SERVED: usize = JOURNAL_BLOCKS + 4;
+/// Batches so far: for people, as the two that follow.
+pub(super) const BATCHES: usize = JOURNAL_BLOCKS + 5;
+pub(super) const PLAN_BATCHES: usize = JOURNAL_BLOCKS + 6;
+pub(super) const DURABLE_BATCHES: usize = JOURNAL_BLOCKS + 7;
 pub(super) const JOURNALED: usize = 15 * LINE;
 pub(super) const JOURNALED_TXNID: usize = 0;
 /// Up to here the ring is in the journal, or covered by a meta.

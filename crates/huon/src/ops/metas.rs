@@ -67,6 +67,9 @@ pub struct MetaSnapshot {
     /// Number of the page that is the root of the main table, from which all others are found;
     /// `None` if that table is empty.
     pub root_page: Option<u32>,
+    /// The block of the journal, counted through all laps, from which a recovery goes on; `None` if
+    /// it needs no journal.
+    pub journal_block: Option<u64>,
     /// It is the newest of the whole metas.
     pub is_newest: bool,
 }
@@ -292,6 +295,7 @@ impl MetaSnapshot {
             page_bytes: meta.page_bytes,
             used_bytes: u64::from(meta.used) * u64::from(meta.page_bytes),
             root_page: (!meta.main.root.is_none()).then_some(meta.main.root.pgno.0),
+            journal_block: (!meta.place.is_none()).then_some(meta.place.next),
             is_newest,
         }
     }

@@ -3,6 +3,7 @@
 use crate::alloc::{TryGrow, copied};
 use crate::env::{Env, ReaderInfo};
 use crate::error::Result;
+use crate::journal::BLOCK_BYTES;
 use crate::ops::check::order_name;
 use crate::ops::free::free_items;
 use crate::ops::pinned::{self, Verified};
@@ -37,6 +38,9 @@ pub struct Stat {
     pub retained_pages: u64,
     /// Bytes behind the last page in use: the file grows in steps.
     pub tail_bytes: u64,
+    /// Length of the journal that is in use beside the file, which none of the above counts; 0:
+    /// there is none. See [`Options::journal`](crate::Options::journal).
+    pub journal_bytes: u64,
     /// The snapshots that retain freed pages. A page that several retain is counted for each.
     pub retained_snapshots: Vec<RetainedSnapshot>,
     /// The main table, then the named ones in the order of their names.
@@ -236,6 +240,7 @@ impl Env {
             meta_pages: u64::from(first_data_page(store.page_bytes)),
             live_pages: tables.iter().map(TableStat::pages).sum(),
             tail_bytes: file_bytes.saturating_sub(u64::from(meta.used) * page_bytes),
+            journal_bytes: store.board.journal_blocks() * BLOCK_BYTES as u64,
             tables,
             ..Stat::default()
         };

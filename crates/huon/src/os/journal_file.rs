@@ -20,7 +20,7 @@ use super::sys::beside::Beside;
 use super::sys::descriptor::open_kept;
 use super::sys::files;
 use super::sys::fork::{self, OwnFile};
-use super::{JOURNAL_BLOCK_BYTES, JournalFile, past_end};
+use super::{JOURNAL_BLOCK_BYTES, JOURNAL_MAGIC, JournalFile, past_end};
 use crate::error::{Error, Result};
 
 /// The journal beside a data file, if it is there.
@@ -69,6 +69,7 @@ impl RealJournal {
         let _held_off = fork::hold_off();
         let Some(file) = OwnFile::open_if(|| self.open(files::open_plainly))? else { return Ok(0) };
         let bytes = file.metadata().map_err(|e| self.failed("stat", e))?.len();
+        self.check_ours(&file, bytes)?;
         let direct = OwnFile::open_if(|| self.open(files::open_past_cache)).ok().flatten();
         let direct = direct.filter(|direct| direct.inode() == file.inode());
         *opened = Some(OpenJournal { file, direct, bytes, aligned: Vec::new() });
@@ -88,6 +89,18 @@ impl RealJournal {
         match files::not_regular(stat.file_type()) {
             Some(what) => Err(self.not_ours(what)),
             None => Ok(Some(file)),
+        }
+    }
+
+    /// It begins with a batch, or has never been written.
+    fn check_ours(&self, file: &File, bytes: u64) -> Result<()> {
+        let mut magic = [0; JOURNAL_MAGIC.len()];
+        let begin = &mut magic[..bytes.min(JOURNAL_MAGIC.len() as u64) as usize];
+        files::read_exact_at(file, begin, 0).map_err(|e| self.failed("read", e))?;
+        if [JOURNAL_MAGIC, [0; 8]].contains(&magic) {
+            Ok(())
+        } else {
+            Err(self.not_ours("something else"))
         }
     }
 
@@ -149,7 +162,9 @@ impl JournalFile for RealJournal {
     }
 
     fn delete(&self) -> Result<()> {
-        *self.opened() = None;
+        let mut opened = self.opened();
+        self.look(&mut opened)?;
+        *opened = None;
         match std::fs::remove_file(&self.path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => Err(self.failed("delete", e)),
             _ => Ok(()),
@@ -241,5 +256,13 @@ mod tests {
         std::fs::remove_file(&path).unwrap();
         std::fs::create_dir(&path).unwrap();
         assert!(journal(&scratch).bytes().is_err());
+        std::fs::remove_dir(&path).unwrap();
+        for text in ["a note", "notes of a day, and more than a word"] {
+            std::fs::write(&path, text).unwrap();
+            refused("something else");
+            assert!(journal(&scratch).make(2 * BLOCK as u64).is_err());
+            assert!(journal(&scratch).delete().is_err());
+            assert_eq!(std::fs::read_to_string(&path).unwrap(), text, "it is left alone");
+        }
     }
 }

@@ -19,9 +19,6 @@ use crate::store::pages::Pages;
 use crate::tell;
 use crate::txn::{Core, Release};
 
-/// The smallest journal.
-const JOURNAL_BLOCKS_MIN: u64 = 16;
-
 /// What a commit that waits is to do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ByJournal {
@@ -155,7 +152,6 @@ impl Core {
             journal.write_at(around, 0)?;
         }
         reach(Point::JournalWritten);
-        self.count(&self.counts.journal_flushes, 1);
         if planted::is(Bug::JournalNotGivenUp) {
             journal.sync().or_else(|_| journal.sync())?;
         } else if !planted::is(Bug::JournalUnflushed) {
@@ -235,16 +231,14 @@ impl Core {
         Ok(())
     }
 
-    /// The journal is used from now on, if the options say so and no client has begun it.
-    pub(crate) fn use_journal(&self, gate: &Gate, options_bytes: Option<u64>) -> Result<()> {
+    /// The journal is used from now on, if the options give it a size and no client has begun it.
+    pub(crate) fn use_journal(&self, gate: &Gate, wanted_bytes: u64) -> Result<()> {
         let board = &self.store.board;
-        let (Some(bytes), Some(journal)) = (options_bytes, self.journal.as_deref()) else {
-            return Ok(());
-        };
-        if self.read_only || board.journal_blocks() != 0 {
+        let Some(journal) = self.journal.as_deref() else { return Ok(()) };
+        if wanted_bytes == 0 || self.read_only || board.journal_blocks() != 0 {
             return Ok(());
         }
-        let wanted = bytes.div_ceil(BLOCK_BYTES as u64).max(JOURNAL_BLOCKS_MIN);
+        let wanted = wanted_bytes.div_ceil(BLOCK_BYTES as u64);
         let mut blocks = journal.bytes()? / BLOCK_BYTES as u64;
         // J5.1: one that the durable meta names stays as it is.
         if blocks != wanted && self.durable_info()?.place.is_none() {

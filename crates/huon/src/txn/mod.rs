@@ -60,7 +60,6 @@ const STAMPS: u64 = 1024;
 pub(crate) struct CoreCounts {
     pub(crate) commits: AtomicU64,
     pub(crate) flushes: AtomicU64,
-    pub(crate) journal_flushes: AtomicU64,
     pub(crate) chunks_opened: AtomicU64,
     pub(crate) chunks_written: AtomicU64,
     pub(crate) items_judged: AtomicU64,

@@ -14,6 +14,7 @@ mod groups;
 mod handles;
 mod in_memory;
 mod iterators;
+mod journal;
 mod links;
 mod many;
 mod metas;

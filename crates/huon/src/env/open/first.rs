@@ -57,7 +57,7 @@ pub(super) fn open_first(
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let (journal, by_hand) = (files.journal.as_deref(), options.meta_slot);
     let chosen = recovery::choose(&store, journal, &metas, left.as_ref(), clean, by_hand)?;
-    let chosen = recovery::go_on_by_journal(&store, journal, chosen)?;
+    let chosen = recovery::go_on_by_journal(&store, journal, chosen, options.journal_missing())?;
     reach(Point::OpenChosen);
     // Where no id was ever given out, no page bears one.
     let nothing_written =
@@ -77,7 +77,7 @@ pub(super) fn open_first(
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
     let opened = finish(store, clients, chosen.recovery, files.journal, options)?;
-    if chosen.by_journal {
+    if chosen.by_journal && !options.stays_apart() {
         // J5.3.
         opened.core.repair_now()?;
     }
@@ -138,10 +138,7 @@ pub(super) fn open_private(
     let store = make_store(files.storage, clients.clone(), None, &newest, options)?;
     let none: Option<&Left> = None;
     let chosen = recovery::choose(&store, None, &metas, none, false, options.meta_slot)?;
-    if !chosen.place.is_none() {
-        // J5.4.
-        return Err(recovery::missing_journal());
-    }
+    let chosen = recovery::go_on_by_journal(&store, None, chosen, options.journal_missing())?;
     initialise(&store, gate, &chosen, 0, Sound::Not)?;
     finish(store, clients, chosen.recovery, None, options)
 }

@@ -89,12 +89,14 @@ impl Board {
             // we see what it sealed.
             fence(Ordering::SeqCst);
             reach(Point::CandidateStored);
+            let batches = self.load(BATCHES);
             let place = match self.journaled() {
                 _ if self.journal_flag(JournalFlag::Ended) => Place::default(),
                 Some(journaled) => journaled.place,
                 None => begun,
             };
             if self.sealed() == candidate {
+                self.store(PLAN_BATCHES, batches);
                 return Ok(Some((candidate, place)));
             }
         }
@@ -163,6 +165,7 @@ impl Board {
         self.set_place_at(META_PLACES + usize::from(done.meta_slot) * LINE, done.place);
         self.store(meta + META_MARK, done.mark.0);
         self.store(WRITTEN_DURABLE, self.load(PLAN_WRITTEN));
+        self.store(DURABLE_BATCHES, self.load(PLAN_BATCHES));
         if planted::is(Bug::PublishedFirst) {
             self.store(DURABLE, done.mark.0);
             self.notify(Wake::All);

@@ -242,6 +242,7 @@ impl Board {
             reach(Point::JournalPublished);
         }
         self.set_journaled(Some(&Journaled { txnid: before, ..*journaled }));
+        self.store(BATCHES, self.load(BATCHES) + 1);
         reach(Point::JournalPlaceMoved);
         if !publishes_first {
             self.publish(done);
@@ -252,6 +253,11 @@ impl Board {
         self.store(JOURNAL_FLIGHT, 0);
         reach(Point::JournalFlightEnded);
         self.notify(Wake::Marked(super::events::marks_of(before + 1, journaled.txnid)));
+    }
+
+    /// Batches since the place that the durable meta names: about, where a client has died.
+    pub(crate) fn batches_since_checkpoint(&self) -> u64 {
+        self.load(BATCHES).saturating_sub(self.load(DURABLE_BATCHES))
     }
 
     /// Nothing is in flight for the journal.

@@ -8,6 +8,7 @@
 //! The free space is read first. So each page of a tree is held against it when it is entered, and
 //! the work that lies ahead is known.
 
+mod journal;
 mod report;
 mod space;
 #[cfg(test)]
@@ -98,8 +99,9 @@ impl Env {
     /// Checks everything in the newest visible snapshot.
     ///
     /// Every page of every table: checksum, header, cells, order of keys within and across pages,
-    /// large values, counts; and that each page of the file is in use once, or free once. It reads
-    /// every page that is in use, as a reader that blocks no writer, and never stops at a problem.
+    /// large values, counts; and that each page of the file is in use once, or free once. Of a
+    /// journal that is in use: that all batches since the last checkpoint are there. It reads every
+    /// page that is in use, as a reader that blocks no writer, and never stops at a problem.
     /// Memory: two bits a page of the file, and a key for each level of a tree.
     ///
     /// # Errors
@@ -151,6 +153,7 @@ impl Env {
     fn check_snapshot(&self, meta: &Meta, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
         let mut check = Check::new(self.core()?, meta, options)?;
         check.metas()?;
+        check.journal()?;
         check.space(&meta.items)?;
         check.tables(&meta.main)?;
         check.lost();

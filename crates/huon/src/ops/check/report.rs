@@ -103,6 +103,9 @@ pub struct CheckReport {
     /// such a table with its comparator first, and its order is checked too.
     #[cfg_attr(feature = "serde", serde(serialize_with = "crate::serial::names"))]
     pub tables_unordered: Vec<Vec<u8>>,
+    /// Batches of the journal since the last checkpoint that are whole and follow from one another;
+    /// see [`Options::journal`](crate::Options::journal).
+    pub journal_batches: u64,
     /// Pages of all tables.
     pub reachable_pages: u64,
     /// Pages of the free-space list itself.

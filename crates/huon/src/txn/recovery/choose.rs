@@ -41,6 +41,10 @@ pub enum Recovery {
     /// It was not, and commits that were durable in the journal were replayed: all of them, unless
     /// it says [`Recovery::SteppedBack`].
     Replayed,
+    /// It was not, and the journal is not the one that goes with the file, or was not looked at:
+    /// the last checkpoint is there. Commits that were durable are missing; the caller allowed that
+    /// with [`Options::give_up_journal`](crate::Options::give_up_journal).
+    JournalGivenUp,
 }
 
 /// The id that a file is created with.

@@ -1,7 +1,7 @@
 //! Opening an environment after an unclean end: a kill, a crash, a power loss.
 //!
-//! Nothing is replayed, and nothing was logged. The file holds up to three metas, each with a whole
-//! snapshot below it, and the question is only which of them to believe.
+//! The file holds up to three metas, each with a whole snapshot below it, and the question is which
+//! of them to believe. Without a journal nothing was logged, and nothing is replayed.
 //!
 //! 1. `choose`: the first client to open the file takes, under the gate, the newest snapshot that
 //!    is known to be whole. A clean close says so itself; a lock file of this boot still knows what
@@ -15,7 +15,10 @@
 //!    flushes, with an id above every id that the lost timeline may have used. From there on
 //!    nothing is in doubt any more.
 //!
-//! The cost of all three is in proportion to what was written since the last flush, whatever the
+//! A chosen meta that names a place in the journal is only where `replay` begins: it goes on from
+//! there, before the repair, which the same opening makes at once (J5).
+//!
+//! The cost of all of them is in proportion to what was written since the last flush, whatever the
 //! length of the file.
 
 mod choose;
@@ -23,7 +26,7 @@ mod repair;
 mod replay;
 pub(crate) mod tail;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::lock::Place;
 use crate::os::{JournalFile, Storage};
 use crate::page::{META_BYTES, META_SLOTS, Meta, MetaFault};
@@ -34,7 +37,18 @@ pub use choose::Recovery;
 pub(crate) use choose::{
     Chosen, FIRST_ID, Left, check_ours, choose, is_blank, is_unwritten, left_by_others, newest,
 };
-pub(crate) use replay::missing as missing_journal;
+pub(crate) use replay::JournalReader;
+
+/// What to do with a snapshot whose newer commits are in the journal.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Missing {
+    /// A journal that is not the right one is an error.
+    Refused,
+    /// J5.1: then the commits that it holds are given up.
+    GivenUp,
+    /// J5.4: they are, whatever the journal is: nothing may be written.
+    NotLookedAt,
+}
 
 /// J5.1: if the snapshot is one of the file's metas, and that names a place in the journal, the
 /// newest that the journal leads to.
@@ -42,6 +56,7 @@ pub(crate) fn go_on_by_journal(
     store: &Store,
     journal: Option<&dyn JournalFile>,
     chosen: Chosen,
+    missing: Missing,
 ) -> Result<Chosen> {
     if chosen.sealed || chosen.place.is_none() || chosen.recovery == Recovery::ByHand {
         return Ok(chosen);
@@ -49,15 +64,28 @@ pub(crate) fn go_on_by_journal(
     if chosen.recovery == Recovery::Clean {
         // A client that flushes nothing was the last to close, and all was flushed.
         let newest = journal.map(|journal| replay::newest(store, journal, chosen.place));
-        if newest.transpose()?.flatten() <= Some(chosen.meta.txnid) {
+        let newest = newest.transpose();
+        if newest.is_ok_and(|newest| newest.flatten() <= Some(chosen.meta.txnid)) {
             return Ok(chosen);
         }
     }
-    let journal = journal.ok_or_else(missing_journal)?;
-    let replayed = replay::replay(store, journal, &chosen.meta)?;
-    let stepped_back = replayed.torn || chosen.recovery == Recovery::SteppedBack;
-    let recovery = if stepped_back { Recovery::SteppedBack } else { Recovery::Replayed };
-    let meta = replayed.newest.unwrap_or(chosen.meta);
+    let replayed = match journal {
+        _ if missing == Missing::NotLookedAt => Ok(None),
+        Some(journal) => replay::replay(store, journal, &chosen.meta).map(Some),
+        None => Err(replay::not_writable()),
+    };
+    let lost =
+        |error: &Error| matches!(error, Error::Journal(_) | Error::Corrupt(_) | Error::Version(_));
+    let (meta, recovery) = match replayed {
+        Ok(Some(replayed)) => {
+            let stepped_back = replayed.torn || chosen.recovery == Recovery::SteppedBack;
+            let recovery = if stepped_back { Recovery::SteppedBack } else { Recovery::Replayed };
+            (replayed.newest, recovery)
+        }
+        Err(error) if missing == Missing::Refused || !lost(&error) => return Err(error),
+        _ => (None, Recovery::JournalGivenUp),
+    };
+    let meta = meta.unwrap_or_else(|| chosen.meta.clone());
     Ok(Chosen { meta, place: Place::default(), recovery, by_journal: true, ..chosen })
 }
 

@@ -38,7 +38,7 @@ pub(crate) struct Replayed {
 /// Replays what lies behind the place that `meta` names. J5.1: where the batch before the place is
 /// not there, that is an error which names the file.
 pub(crate) fn replay(store: &Store, journal: &dyn JournalFile, meta: &Meta) -> Result<Replayed> {
-    let mut reader = Reader::new(store, journal)?;
+    let mut reader = JournalReader::of(store, journal)?;
     if !reader.has_anchor(meta.place)? && !planted::is(Bug::AnchorUnchecked) {
         return Err(missing());
     }
@@ -65,7 +65,7 @@ pub(crate) fn newest(
     journal: &dyn JournalFile,
     mut place: Place,
 ) -> Result<Option<Txnid>> {
-    let mut reader = Reader::new(store, journal)?;
+    let mut reader = JournalReader::of(store, journal)?;
     let mut newest = None;
     if reader.has_anchor(place)? {
         while let Some(batch) = reader.next(place)? {
@@ -76,9 +76,18 @@ pub(crate) fn newest(
     Ok(newest)
 }
 
-/// The error for a journal that is not the one that goes with the data file.
+/// J5.4: the error of a process that would have to replay, and may not write the data file.
 #[cold]
-pub(crate) fn missing() -> Error {
+pub(super) fn not_writable() -> Error {
+    let text = "the newest commits of this file are in its journal, the file with -journal \
+                appended to its name, and have to be written to the data file first, which this \
+                process may not do: open it once in a process that may";
+    Error::Journal(text.into())
+}
+
+/// J5.1: the error for a journal that is not the one that goes with the data file.
+#[cold]
+fn missing() -> Error {
     let text = "the newest commits of this file are in its journal, the file with -journal \
                 appended to its name, and that is missing, older, or of another file: put the \
                 journal back that goes with it";
@@ -91,27 +100,27 @@ fn damaged(what: &'static str) -> Error {
 }
 
 /// The journal as batches.
-struct Reader<'j> {
+pub(crate) struct JournalReader<'j> {
     journal: &'j dyn JournalFile,
     blocks: u64,
     uuid: &'j [u8; 16],
     bytes: Vec<u8>,
 }
 
-impl<'j> Reader<'j> {
-    fn new(store: &'j Store, journal: &'j dyn JournalFile) -> Result<Reader<'j>> {
+impl<'j> JournalReader<'j> {
+    pub(crate) fn of(store: &'j Store, journal: &'j dyn JournalFile) -> Result<JournalReader<'j>> {
         let blocks = journal.bytes()? / BLOCK_BYTES as u64;
-        Ok(Reader { journal, blocks, uuid: &store.uuid, bytes: Vec::new() })
+        Ok(JournalReader { journal, blocks, uuid: &store.uuid, bytes: Vec::new() })
     }
 
     /// J5.1: whether the batch before a place is there, whole.
-    fn has_anchor(&mut self, place: Place) -> Result<bool> {
+    pub(crate) fn has_anchor(&mut self, place: Place) -> Result<bool> {
         let found = self.batch(place.anchor)?;
         Ok(found.is_some_and(|batch| batch.behind() == place))
     }
 
     /// J2.5: the batch at a place, if it is bound to the one before.
-    fn next(&mut self, place: Place) -> Result<Option<Batch<'_>>> {
+    pub(crate) fn next(&mut self, place: Place) -> Result<Option<Batch<'_>>> {
         let batch = self.batch(place.next)?;
         Ok(batch.filter(|it| it.head.chain == place.chain || planted::is(Bug::ChainUnchecked)))
     }
