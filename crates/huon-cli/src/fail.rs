@@ -149,9 +149,11 @@ fn code_of(error: &Error) -> Code {
         | Error::Invalid(_)
         | Error::PageSize { .. } => Code::Usage,
         Error::Busy(_) => Code::Busy,
-        Error::Decode(_) | Error::NotADatabase(_) | Error::Version(_) | Error::Corrupt(_) => {
-            Code::Corrupt
-        }
+        Error::Decode(_)
+        | Error::NotADatabase(_)
+        | Error::Version(_)
+        | Error::Corrupt(_)
+        | Error::Journal(_) => Code::Corrupt,
         _ => Code::Io,
     }
 }
@@ -188,6 +190,10 @@ fn advice(error: &Error) -> &'static str {
         Error::Corrupt(_) => {
             "see `huon check`, `huon metas` for older snapshots, and `huon dump --rescue` to save \
              what can be read"
+        }
+        Error::Journal(_) => {
+            "if it is lost for good, `huon metas` and `huon switch-meta` go back to the last \
+             checkpoint"
         }
         Error::TableNotFound => "`huon tables` lists them",
         Error::OrderUnknown => "`huon ls` and `huon dump` without bounds show it from end to end",

@@ -28,7 +28,8 @@ impl Identity {
 
 /// The files of the environment at `env`, those that are there.
 fn own(env: &Path) -> impl Iterator<Item = Identity> {
-    iter::once(Identity::at(env)).chain([Identity::at(&Env::lock_path(env))]).flatten()
+    let beside = [Env::lock_path(env), Env::journal_path(env)];
+    iter::once(Identity::at(env)).chain(beside.map(|path| Identity::at(&path))).flatten()
 }
 
 /// Refuses an output that is a file of the environment at `env`, or of any other.
@@ -43,7 +44,7 @@ pub(crate) fn output(env: &Path, target: &Path) -> Result<(), Failure> {
             "{name} is an environment, and a text would take its place; choose another name, or \
              delete it with `huon delete-env` before."
         ))),
-        Ok(FileKind::LockFile) => Err(lock_file(target)),
+        Ok(FileKind::LockFile | FileKind::Journal) => Err(lock_file(target)),
         // The write itself reports what else is in its way.
         _ => Ok(()),
     }
@@ -52,7 +53,7 @@ pub(crate) fn output(env: &Path, target: &Path) -> Result<(), Failure> {
 /// The same for a copy, which may take the place of another environment.
 pub(crate) fn copy(env: &Path, target: &Path) -> Result<(), Failure> {
     refuse_own(env, target, "the copy")?;
-    if let Ok(FileKind::LockFile) = Env::kind_of(target) {
+    if let Ok(FileKind::LockFile | FileKind::Journal) = Env::kind_of(target) {
         return Err(lock_file(target));
     }
     let lock = Env::lock_path(target);
@@ -111,5 +112,7 @@ fn refuse_stream(env: &Path, stream: &impl AsFd, what: &str) -> Result<(), Failu
 
 fn lock_file(path: &Path) -> Failure {
     let path = path.display();
-    Failure::usage(format!("{path} is a lock file, or the name of one; choose another name."))
+    Failure::usage(format!(
+        "{path} is a lock file or a journal, or the name of one; choose another name."
+    ))
 }

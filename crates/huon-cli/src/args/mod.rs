@@ -120,7 +120,7 @@ pub(crate) enum Command {
     /// Look into, merge, check, dump and load LSM tables
     #[command(subcommand, after_help = lsm::LSM_HELP, disable_help_subcommand = true)]
     Lsm(Lsm),
-    /// Delete an environment: the file and its lock file
+    /// Delete an environment: the file, its lock file and its journal
     #[command(after_help = files::DELETE_ENV_HELP)]
     DeleteEnv(DeleteEnv),
     /// Print what a shell completes command lines with

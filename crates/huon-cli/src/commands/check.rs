@@ -76,6 +76,7 @@ fn as_json(found: &CheckReport, stepped_back: bool) -> Value {
         "notes": found.notes,
         "tables": tables,
         "tables_unordered": found.tables_unordered.iter().map(unordered).collect::<Vec<_>>(),
+        "journal_batches": found.journal_batches,
         "reachable_pages": found.reachable_pages,
         "free_list_pages": found.free_list_pages,
         "free_pages": found.free_pages,

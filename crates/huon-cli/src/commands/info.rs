@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use huon::{Bytes, Env, EnvInfo, Error, ReadTxn, Recovery, Stat, TableDef, TableStat};
+use huon::{
+    Bytes, Env, EnvInfo, Error, JournalInfo, JournalState, ReadTxn, Recovery, Stat, TableDef,
+    TableStat,
+};
 use serde_json::{Value, json};
 
 use crate::args::{Look, Names};
@@ -65,6 +68,7 @@ impl State {
             "visible": info.visible,
             "durable": info.durable,
             "unflushed_bytes": info.unflushed_bytes,
+            "journal": info.journal.as_ref().map(journal_json),
             "recovery": format!("{:?}", self.recovery),
             "poisoned": info.poisoned,
             "repair_due": info.repair_due,
@@ -98,6 +102,9 @@ impl State {
         }
         out.field("durable snapshot", durable(info))?;
         out.field("mode of commits", mode(info))?;
+        if let Some(journal) = &info.journal {
+            out.field("journal", journal_text(journal))?;
+        }
         out.field("tables", tables_text(self.tables))?;
         out.field("open elsewhere", clients(info))?;
         out.field("readers", readers_text(info))?;
@@ -105,10 +112,39 @@ impl State {
         if info.repair_due && self.recovery != Recovery::New {
             out.field("next id", "far ahead: after an unclean end ids jump past all used ones")?;
         }
+        if info.journal.is_some_and(|journal| journal.state == JournalState::Failed) {
+            out.field("PROBLEM", "the journal could not be written; commits go without it")?;
+        }
         if info.poisoned {
             out.field("PROBLEM", "a flush failed; close it everywhere and open it again")?;
         }
         Ok(())
+    }
+}
+
+fn journal_json(journal: &JournalInfo) -> Value {
+    json!({
+        "bytes": journal.bytes,
+        "state": format!("{:?}", journal.state).to_lowercase(),
+        "next_at": journal.next_at,
+        "used_bytes": journal.used_bytes,
+        "batches": journal.batches,
+        "checkpoint": journal.checkpoint,
+    })
+}
+
+/// Its length, and what lies in it.
+fn journal_text(journal: &JournalInfo) -> String {
+    let bytes = size(journal.bytes);
+    match journal.state {
+        JournalState::Running => format!(
+            "{bytes}; batches since the checkpoint at snapshot {}: {}, of {}",
+            journal.checkpoint,
+            number(journal.batches),
+            size(journal.used_bytes)
+        ),
+        JournalState::Failed => format!("{bytes}; out of use since it could not be written"),
+        _ => format!("{bytes}; the next durable commit begins it"),
     }
 }
 
@@ -158,6 +194,8 @@ fn state(info: &EnvInfo, recovery: Recovery) -> &'static str {
         Recovery::Newest => "not closed in order; nothing is missing",
         Recovery::Flushed => "not closed in order; this is what was flushed",
         Recovery::SteppedBack => "the newest snapshot is damaged; this is the one before it",
+        Recovery::Replayed => "not closed in order; nothing durable is missing",
+        Recovery::JournalGivenUp => "the journal is lost; this is the last checkpoint",
         _ => "chosen by hand",
     }
 }

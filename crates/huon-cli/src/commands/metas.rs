@@ -59,6 +59,7 @@ fn as_json(metas: &[MetaInfo], opened: &Opened) -> Value {
             "used_bytes": s.used_bytes,
             "root_page": s.root_page,
             "flushes": s.flushes,
+            "journal_block": s.journal_block,
         }),
         MetaState::Damaged(why) => json!({ "slot": meta.slot, "state": "damaged", "why": why }),
         MetaState::Unknown(why) => json!({ "slot": meta.slot, "state": "unknown", "why": why }),
@@ -96,6 +97,10 @@ fn print(out: &mut Out, metas: &[MetaInfo], opened: &Opened) -> Result<(), Failu
             }
             _ => out.line(format_args!("{slot:>4} unused"))?,
         }
+    }
+    let newest = metas.iter().filter_map(MetaInfo::snapshot).find(|s| s.is_newest);
+    if let Some(block) = newest.and_then(|s| s.journal_block) {
+        out.line(format_args!("\nnewer commits may be in the journal, from its block {block} on"))?;
     }
     match opened {
         Ok((info, recovery)) => print_newest(out, metas, info, *recovery),

@@ -86,6 +86,7 @@ fn as_json(stat: &Stat, form: Form) -> Value {
         "reusable_pages": stat.reusable_pages,
         "retained_pages": stat.retained_pages,
         "tail_bytes": stat.tail_bytes,
+        "journal_bytes": stat.journal_bytes,
         "retained_snapshots": stat.retained_snapshots.iter().map(retained).collect::<Vec<_>>(),
         "tables": stat.tables.iter().map(table).collect::<Vec<_>>(),
     })
@@ -107,7 +108,11 @@ fn print_space(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
     pages_row("reusable", stat.reusable_pages, "free for the next writer")?;
     pages_row("retained", stat.retained_pages, "free, but an older snapshot sees them")?;
     row("tail", stat.tail_bytes / page_bytes, stat.tail_bytes, "not used yet")?;
-    row("file", stat.file_bytes / page_bytes, stat.file_bytes, "all of it")
+    row("file", stat.file_bytes / page_bytes, stat.file_bytes, "all of it")?;
+    if stat.journal_bytes > 0 {
+        out.line(format_args!("beside it, a journal of {}", size(stat.journal_bytes)))?;
+    }
+    Ok(())
 }
 
 fn print_retained(out: &mut Out, stat: &Stat) -> Result<(), Failure> {

@@ -8,6 +8,7 @@ mod deleting;
 mod differing;
 mod guests;
 mod guide;
+mod journal;
 mod limits;
 mod lmdb_utils;
 mod lsm;
