@@ -34,6 +34,16 @@ pub fn reserve_bytes(max_bytes: u64) -> u64 {
     max_bytes.saturating_mul(2).max(least)
 }
 
+/// Bytes of the journal that the environment variable `HUON_JOURNAL` asks for, 0 for none: the
+/// interfaces have no option of that kind, and a program need not be changed for it.
+pub fn journal_bytes() -> Res<u64> {
+    match std::env::var("HUON_JOURNAL") {
+        Err(std::env::VarError::NotPresent) => Ok(0),
+        Ok(text) => text.parse().map_err(|_| Fault::Invalid),
+        Err(_) => Err(Fault::Invalid),
+    }
+}
+
 /// How the kernel reads the file, with a `NORDAHEAD` flag or without.
 pub fn read_ahead(never: bool) -> huon::ReadAhead {
     if never { huon::ReadAhead::Never } else { huon::ReadAhead::IfItFits }

@@ -66,6 +66,8 @@ pub enum Fault {
     Corrupt,
     /// The file is none of Huon's.
     NotADatabase,
+    /// The file's newest commits are in a journal that is lost, or cannot be gone through now.
+    Journal,
     /// The file has another version of the format.
     Version,
     /// The environment can be used no more.
@@ -107,6 +109,7 @@ impl From<Error> for Fault {
             Error::EnvironmentsFull { .. } => Fault::EnvironmentsFull,
             Error::NotADatabase(_) | Error::PageSize { .. } => Fault::NotADatabase,
             Error::Version(_) => Fault::Version,
+            Error::Journal(_) => Fault::Journal,
             Error::Poisoned | Error::Forked => Fault::Panic,
             Error::Io(error) => error.source.into(),
             Error::Corrupt(_) | Error::Decode(_) => Fault::Corrupt,

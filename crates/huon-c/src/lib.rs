@@ -40,7 +40,7 @@ mod txn;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-pub use env::{Env, Rules, read_ahead, reserve_bytes};
+pub use env::{Env, Rules, journal_bytes, read_ahead, reserve_bytes};
 pub use fault::{Fault, Res};
 pub use handles::{Handles, Recent, Spare};
 pub use inside::{Access, Reader, View, Writer};

@@ -51,7 +51,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::ReadOnly => libc::EACCES,
         Fault::MapFull => MAP_FULL,
         Fault::MapTooSmall => MAP_RESIZED,
-        Fault::Corrupt => CORRUPTED,
+        Fault::Corrupt | Fault::Journal => CORRUPTED,
         Fault::NotADatabase => INVALID,
         Fault::Version => VERSION_MISMATCH,
         Fault::Panic => PANIC,

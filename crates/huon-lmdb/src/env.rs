@@ -135,6 +135,7 @@ impl Env {
             .read_only(flags & RDONLY != 0)
             .durability(durability_of(flags))
             .read_ahead(read_ahead(flags & NORDAHEAD != 0))
+            .journal(huon_c::journal_bytes()?)
             .lock_timeout(FOR_EVER);
         if flags & PREVSNAPSHOT == 0 {
             return Ok(options.open(file)?);

@@ -108,6 +108,7 @@ pub(crate) fn number(fault: Fault) -> c_int {
         Fault::MapFull => MAP_FULL,
         Fault::MapTooSmall => UNABLE_EXTEND_MAPSIZE,
         Fault::Corrupt => CORRUPTED,
+        Fault::Journal => WANNA_RECOVERY,
         Fault::NotADatabase => INVALID,
         Fault::Version => VERSION_MISMATCH,
         Fault::Panic => PANIC,

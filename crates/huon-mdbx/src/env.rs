@@ -243,6 +243,7 @@ pub(crate) fn open_engine(
         .durability(durability_of(flags))
         .read_ahead(read_ahead(flags & NORDAHEAD != 0))
         .lock_timeout(FOR_EVER)
+        .journal(huon_c::journal_bytes()?)
         .create(mode.is_some());
     mode.map(|mode| engine.mode(mode));
     meta.map(|slot| engine.meta_slot(slot));

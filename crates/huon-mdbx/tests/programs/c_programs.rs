@@ -37,6 +37,13 @@ fn programs_in_c_pass() {
     LIBRARY.programs_pass(&PROGRAMS, "programs_in_c_pass");
 }
 
+/// A program need not know of it.
+#[test]
+fn programs_in_c_pass_with_a_journal() {
+    let with = [("HUON_JOURNAL", "65536")];
+    LIBRARY.programs_pass_with(&["data", "tables"], &with, "programs_in_c_pass_with_a_journal");
+}
+
 #[test]
 fn readers_without_write_permission_in_c() {
     LIBRARY.programs_of_two_users_pass(&["guests"], "readers_without_write_permission_in_c");

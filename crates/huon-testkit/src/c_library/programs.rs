@@ -34,13 +34,19 @@ pub struct Built<'l> {
 impl Library {
     /// These programs pass.
     pub fn programs_pass(&self, programs: &[&str], test: &str) {
+        self.programs_pass_with(programs, &[], test);
+    }
+
+    /// The same with these variables of the environment.
+    pub fn programs_pass_with(&self, programs: &[&str], with: &[(&str, &str)], test: &str) {
         if !are_installed(&["cc"], test) {
             return;
         }
         let built = self.built();
         let mut failures = Vec::new();
         for name in programs {
-            let output = built.command(&built.shared(name)).output().expect("a program");
+            let mut command = built.command(&built.shared(name));
+            let output = command.envs(with.iter().copied()).output().expect("a program");
             if std::panic::catch_unwind(|| check(name, &output)).is_err() {
                 failures.push(name);
             }
