@@ -263,6 +263,7 @@ fn same(error: &Error) -> Error {
                 source,
             }))
         }
+        Error::Journal(text) => Error::Journal(text.clone()),
         Error::OutOfMemory => Error::OutOfMemory,
         Error::Poisoned => Error::Poisoned,
         Error::ReadOnly => Error::ReadOnly,
