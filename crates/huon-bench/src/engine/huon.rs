@@ -3,7 +3,9 @@
 use std::ops::Bound;
 use std::path::Path;
 
-use ::huon::{Bytes, Durability, Env, Multi, MultiDef, RawTable, ReadTxn, TableDef, WriteTxn};
+use ::huon::{
+    Bytes, Durability, Env, Multi, MultiDef, RawTable, ReadTxn, TableDef, WriteTxn, limits,
+};
 
 use super::{Engine, Mode, Pair, Pairs, Read, Result, Setup, Way, Write};
 
@@ -12,13 +14,14 @@ const TABLE: TableDef<Bytes, Bytes> = TableDef::main();
 
 const PAIRS: MultiDef<[u8; 8], [u8; 8]> = MultiDef::new("pairs");
 
-pub(crate) struct Huon {
+/// With a journal or without, as `JOURNAL` says.
+pub(crate) struct Huon<const JOURNAL: bool> {
     env: Env,
     table: RawTable,
 }
 
-impl Engine for Huon {
-    const NAME: &'static str = "huon";
+impl<const JOURNAL: bool> Engine for Huon<JOURNAL> {
+    const NAME: &'static str = if JOURNAL { "huon-journal" } else { "huon" };
     const SHARED: bool = true;
 
     type Read<'e> = HuonRead;
@@ -30,18 +33,20 @@ impl Engine for Huon {
 
     fn options(setup: &Setup) -> String {
         let durability = durability(setup.mode);
+        let journal = if JOURNAL { ", a journal of 16 MiB" } else { "" };
         match setup.page_bytes {
-            Some(bytes) => format!("{durability:?}, {bytes}-byte pages"),
-            None => format!("{durability:?}, else defaults"),
+            Some(bytes) => format!("{durability:?}{journal}, {bytes}-byte pages"),
+            None => format!("{durability:?}{journal}, else defaults"),
         }
     }
 
-    fn offers(_mode: Mode) -> bool {
-        true
+    /// A journal is for durable commits.
+    fn offers(mode: Mode) -> bool {
+        !JOURNAL || mode == Mode::Durable
     }
 
-    fn open(dir: &Path, setup: &Setup) -> Result<Huon> {
-        let env = open_env(dir, setup)?;
+    fn open(dir: &Path, setup: &Setup) -> Result<Huon<JOURNAL>> {
+        let env = open_env(dir, setup, if JOURNAL { limits::JOURNAL_BYTES_USUAL } else { 0 })?;
         let table = env.read()?.open_table(&TABLE)?.ok_or("no main table")?;
         Ok(Huon { env, table })
     }
@@ -101,9 +106,10 @@ impl Pairs for HuonPairs<'_> {
     }
 }
 
-/// The environment in a directory.
-pub(super) fn open_env(dir: &Path, setup: &Setup) -> Result<Env> {
+/// The environment in a directory, with a journal of so many bytes.
+pub(super) fn open_env(dir: &Path, setup: &Setup, journal_bytes: u64) -> Result<Env> {
     let mut options = Env::options();
+    options.journal(journal_bytes);
     if let Some(bytes) = setup.page_bytes {
         options.page_bytes(bytes);
     }

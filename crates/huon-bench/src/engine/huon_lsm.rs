@@ -95,7 +95,7 @@ impl<const THREADS: bool> Engine for HuonLsm<THREADS> {
     }
 
     fn open(dir: &Path, setup: &Setup) -> Result<Self> {
-        let env = open_env(dir, setup)?;
+        let env = open_env(dir, setup, 0)?;
         let lsm = Lsm::open(&env)?;
         let table = lsm.table(&TABLE)?;
         let (is_tended, compactor) = (OnceLock::new(), Mutex::new(None));

@@ -43,7 +43,8 @@ macro_rules! engines {
 }
 
 engines! {
-    [engine_huon] huon "huon" Huon;
+    [engine_huon] huon "huon" Huon<false>;
+    [engine_huon] huon "huon-journal" Huon<true>;
     [engine_huon_lsm] huon_lsm "huon-lsm" HuonLsm<true>;
     [engine_huon_lsm] huon_lsm "huon-lsm-inline" HuonLsm<false>;
     [engine_lmdb] lmdb "lmdb" Lmdb<false>;

@@ -12,8 +12,9 @@ use crate::engine::Result;
 use crate::record::{LeftOut, Machine, Measurement};
 
 /// Engines in the order that tables and charts have them; others follow in the order of the file.
-const ORDER: [&str; 20] = [
+const ORDER: [&str; 21] = [
     "huon",
+    "huon-journal",
     "huon-lsm",
     "huon-lsm-inline",
     "lmdb",
