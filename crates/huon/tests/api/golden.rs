@@ -6,7 +6,8 @@
 //! 2. a small reader that knows only the tables of FORMAT.md reads the same from the same bytes;
 //! 3. both do so with a file that is made now: today's writer follows the document.
 //!
-//! `HUON_GOLDEN_OUT=path` in the environment keeps the file that is made now.
+//! The journal's golden file is in `journal`. `HUON_GOLDEN_OUT=path` in the environment keeps the
+//! file that is made now.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
@@ -19,6 +20,7 @@ use huon::{
 };
 
 mod format;
+mod journal;
 mod reader;
 
 use format::Format;
@@ -483,6 +485,10 @@ fn blocks_are_as_long_as_the_document_says() {
         ("free-list entry", 24),
         ("free-list page", 48),
         ("set of values", 2),
+        ("batch", 80),
+        ("record", 32),
+        ("page of a record", 20),
+        ("difference", 1),
     ];
     for (block, bytes) in sizes {
         assert_eq!(format.block_bytes(block), bytes, "{block}");
