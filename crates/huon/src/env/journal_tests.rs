@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::limits::JOURNAL_BYTES_MIN;
 use super::tests::{T, has, put};
 use crate::os::testing::EIO;
 use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
@@ -133,9 +134,9 @@ fn a_lazy_commit_of_another_client_costs_one_checkpoint() {
 #[test]
 fn a_full_ring_is_emptied_by_a_checkpoint() {
     let (disk, env) = with_commits(2);
-    let last = (2..150).map(|key| ticket(&env, key)).last().unwrap();
+    let tickets: Vec<_> = (2..150).map(|key| ticket(&env, key)).collect();
     let before = disk.event_count();
-    last.wait().unwrap();
+    tickets.last().unwrap().wait().unwrap();
     assert_eq!(flushes(&disk, before), (1, 0), "they are too many for the ring");
     let before = disk.event_count();
     put_all(&env, 150..153);
@@ -147,7 +148,7 @@ fn a_full_ring_is_emptied_by_a_checkpoint() {
 #[test]
 fn a_journal_without_room_acknowledges_nothing() {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
-    let env = options().journal(1).open_simulated(&disk).unwrap();
+    let env = options().journal(JOURNAL_BYTES_MIN).open_simulated(&disk).unwrap();
     put_all(&env, 0..3);
     let core = env.last_core().clone();
     let flusher = core.try_flusher().unwrap().unwrap();
@@ -207,7 +208,7 @@ fn a_failed_flush_of_the_journal_ends_journaling() {
 #[test]
 fn every_flip_in_the_journal_is_found() {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
-    let env = options().journal(1).open_simulated(&disk).unwrap();
+    let env = options().journal(JOURNAL_BYTES_MIN).open_simulated(&disk).unwrap();
     put_all(&env, 0..5);
     std::mem::forget(env);
     let (data, journal) = (disk.flushed_image(), disk.journal_image());

@@ -90,8 +90,11 @@ pub(crate) fn bind(batch: &mut [u8], place: Place) {
 /// Whether a block looks like the first of the batch behind `before`: it is bound to that, and of
 /// three other signs one may be damaged.
 pub(crate) fn is_begun(block: &[u8], uuid: &[u8; 16], before: Place) -> bool {
-    let signs =
-        [block.starts_with(MAGIC), block[UUID..PLACE] == *uuid, word(block, PLACE) == before.next];
+    let signs = [
+        block.starts_with(&JOURNAL_MAGIC),
+        block[UUID..PLACE] == *uuid,
+        word(block, PLACE) == before.next,
+    ];
     let count = signs.iter().filter(|there| **there).count();
     word(block, CHAIN) == before.chain && count >= 2
 }

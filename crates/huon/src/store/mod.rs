@@ -540,10 +540,8 @@ impl Backend for Store {
         }
         if !planted::is(Bug::DurableUnprotected) {
             // J4.3.
-            let durable = match planted::is(Bug::JournaledProtected) {
-                true => self.board.durable_id(),
-                false => marks.durable.txnid(),
-            };
+            let journaled = planted::is(Bug::JournaledProtected);
+            let durable = if journaled { self.board.durable_id() } else { marks.durable.txnid() };
             let flights = [marks.in_flight, marks.in_journal_flight].map(Mark::txnid);
             lasting.try_extend(flights.into_iter().chain([durable]))?;
         }
