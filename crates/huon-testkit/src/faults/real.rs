@@ -53,13 +53,16 @@ impl<T: Trigger> Files<T> {
         &self.trigger
     }
 
-    /// A copy of the data file as it is now, without a lock file: a machine that was switched off
-    /// and had flushed everything by chance.
+    /// A copy of the data file and its journal as they are now, without a lock file: a machine that
+    /// was switched off and had flushed everything by chance.
     fn cut(&self) -> PathBuf {
         *self.cuts.borrow_mut() += 1;
         let path = self.directory.path().join(format!("cut-{}.huon", self.cuts.borrow()));
-        // There may be none yet.
-        let _ = std::fs::copy(&*self.path.borrow(), &path);
+        let files = |data: &Path| [data.to_owned(), Env::journal_path(data)];
+        for (from, to) in files(&self.path.borrow()).iter().zip(files(&path)) {
+            // There may be none yet.
+            let _ = std::fs::copy(from, to);
+        }
         path
     }
 }
