@@ -20,7 +20,7 @@ use super::sys::beside::Beside;
 use super::sys::descriptor::open_kept;
 use super::sys::files;
 use super::sys::fork::{self, OwnFile};
-use super::{JOURNAL_BLOCK_BYTES, JOURNAL_MAGIC, JournalFile, past_end};
+use super::{JOURNAL_BATCH_BYTES_MAX, JOURNAL_BLOCK_BYTES, JOURNAL_MAGIC, JournalFile, past_end};
 use crate::error::{Error, Result};
 
 /// The journal beside a data file, if it is there.
@@ -92,16 +92,19 @@ impl RealJournal {
         }
     }
 
-    /// It begins with a batch, or has never been written.
+    /// A batch begins in it, or it has never been written. Its first blocks may be the rest of a
+    /// batch that goes around its end.
     fn check_ours(&self, file: &File, bytes: u64) -> Result<()> {
-        let mut magic = [0; JOURNAL_MAGIC.len()];
-        let begin = &mut magic[..bytes.min(JOURNAL_MAGIC.len() as u64) as usize];
-        files::read_exact_at(file, begin, 0).map_err(|e| self.failed("read", e))?;
-        if [JOURNAL_MAGIC, [0; 8]].contains(&magic) {
-            Ok(())
-        } else {
-            Err(self.not_ours("something else"))
+        let looked_at = bytes.clamp(1, JOURNAL_BATCH_BYTES_MAX as u64);
+        for at in (0..looked_at).step_by(JOURNAL_BLOCK_BYTES) {
+            let mut magic = [0; JOURNAL_MAGIC.len()];
+            let begin = &mut magic[..(bytes - at).min(JOURNAL_MAGIC.len() as u64) as usize];
+            files::read_exact_at(file, begin, at).map_err(|e| self.failed("read", e))?;
+            if magic == JOURNAL_MAGIC || at == 0 && magic == [0; 8] {
+                return Ok(());
+            }
         }
+        Err(self.not_ours("something else"))
     }
 
     fn not_ours(&self, what: &str) -> Error {
@@ -241,6 +244,18 @@ mod tests {
         other.delete().unwrap();
         other.delete().unwrap();
         assert_eq!(other.bytes().unwrap(), 0);
+    }
+
+    /// Batches go around the end of the file, so any block may lie where it begins.
+    #[test]
+    fn a_journal_is_known_by_any_batch() {
+        let scratch = ScratchDir::new();
+        let made = journal(&scratch);
+        made.make(4 * BLOCK as u64).unwrap();
+        made.write_at(&[7; 4 * BLOCK], 0).unwrap();
+        assert!(journal(&scratch).bytes().is_err(), "no batch begins in it");
+        made.write_at(&[&JOURNAL_MAGIC[..], &[7; BLOCK - 8]].concat(), 3 * BLOCK as u64).unwrap();
+        assert_eq!(journal(&scratch).bytes().unwrap(), 4 * BLOCK as u64);
     }
 
     #[test]

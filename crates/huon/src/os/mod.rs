@@ -174,6 +174,9 @@ pub(crate) const JOURNAL_MAGIC: [u8; 8] = *b"HUONJNL\n";
 /// Bytes of a block of a journal: writes to it begin and end with one.
 pub(crate) const JOURNAL_BLOCK_BYTES: usize = 4096;
 
+/// Bytes of the longest batch of a journal.
+pub(crate) const JOURNAL_BATCH_BYTES_MAX: usize = 64 << 20;
+
 /// A journal beside a data file: blocks that are there from the beginning, written over in turns.
 pub(crate) trait JournalFile: Send + Sync {
     /// Its length; 0 if there is none.

@@ -13,13 +13,10 @@ use crate::journal::{
     checksum, is_begun, said_checksum,
 };
 use crate::lock::Place;
-use crate::os::JournalFile;
+use crate::os::{JOURNAL_BATCH_BYTES_MAX, JournalFile};
 use crate::page::{META_BYTES, Meta, Ptr, Txnid, difference, header, meta_checksum};
 use crate::planted::{self, Bug};
 use crate::store::Store;
-
-/// Bytes of the longest batch: what the ring holds.
-const BATCH_BYTES_MAX: usize = 64 << 20;
 
 /// A snapshot on its way: its meta, as an image has it.
 struct State {
@@ -150,7 +147,7 @@ impl<'j> JournalReader<'j> {
     }
 
     fn may_have(&self, length: usize) -> bool {
-        let room = (self.blocks as usize).saturating_mul(BLOCK_BYTES).min(BATCH_BYTES_MAX);
+        let room = (self.blocks as usize).saturating_mul(BLOCK_BYTES).min(JOURNAL_BATCH_BYTES_MAX);
         (BATCH_HEADER_BYTES..=room).contains(&length)
     }
 
