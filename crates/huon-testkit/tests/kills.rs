@@ -37,7 +37,7 @@ fn child_process() {
 fn killed_processes_lose_nothing() {
     let dir = tempfile::tempdir().unwrap();
     let guests = usize::from(strangers_can_be_started("killed_processes_lose_nothing"));
-    let session = |n, name: &str, page_bytes, threads, lazy| Session {
+    let session = |n, name: &str, page_bytes, threads, lazy, journal| Session {
         name: name.to_owned(),
         dir: dir.path().to_owned(),
         seed: scale::seed("kills", n),
@@ -47,12 +47,14 @@ fn killed_processes_lose_nothing() {
         guests,
         threads,
         lazy,
+        journal,
     };
     let sessions = [
-        session(0, "mixed", 512, 1, 50),
-        session(1, "group", 512, 2, 10),
-        session(2, "lazy", 1024, 1, 90),
-        session(3, "pages-of-4096", 4096, 1, 30),
+        session(0, "mixed", 512, 1, 50, false),
+        session(1, "group", 512, 2, 10, false),
+        session(2, "lazy", 1024, 1, 90, false),
+        session(3, "pages-of-4096", 4096, 1, 30, true),
+        session(4, "journal", 512, 1, 2, true),
     ];
     let (writers, readers) = (share(WRITER_KILLS), share(READER_KILLS));
     let part = |kills: u64| kills.div_ceil(sessions.len() as u64);
@@ -68,7 +70,10 @@ fn killed_processes_lose_nothing() {
         if timed || !goes_on(all.writers, writers, || !all.lacks(guests > 0).is_empty()) {
             break;
         }
-        let more = session(n, &format!("more-{n}"), 512, 1, 50);
+        let more = match n % 2 {
+            0 => session(n, &format!("more-{n}"), 512, 1, 2, true),
+            _ => session(n, &format!("more-{n}"), 512, 1, 50, false),
+        };
         all.add(more.run(part(writers), part(readers), None));
     }
     println!("in {}, {:.1} s", dir.path().display(), start.elapsed().as_secs_f64());

@@ -25,7 +25,7 @@ mod writer;
 use std::ops::Deref;
 use std::path::{Path, PathBuf};
 
-use huon::{Env, Options};
+use huon::{Env, Options, limits};
 
 pub use child::child;
 pub use crew::strangers_can_be_started;
@@ -42,8 +42,8 @@ pub struct System {
     pub exit: fn(i32) -> !,
 }
 
-/// The options of every process.
-fn options(page_bytes: usize) -> Options {
+/// The options of every process of a file.
+fn options(page_bytes: usize, journal: bool) -> Options {
     let mut options = Options::default();
     options
         .page_bytes(page_bytes)
@@ -54,6 +54,9 @@ fn options(page_bytes: usize) -> Options {
         .shrink_bytes(32 << 10)
         .write_buffer_bytes(48 * page_bytes)
         .lock_timeout(crew::HANG * 2);
+    if journal {
+        options.journal(limits::JOURNAL_BYTES_MIN);
+    }
     options
 }
 

@@ -1,5 +1,6 @@
 //! The orders of a child process: one line in its environment.
 
+use huon::Options;
 use huon::sim::Point;
 
 /// The environment variables of a child.
@@ -55,6 +56,8 @@ pub(crate) struct Orders {
     /// How many commits in a hundred are lazy.
     pub(crate) lazy: u64,
     pub(crate) page_bytes: usize,
+    /// Whether its file has a journal.
+    pub(crate) journal: bool,
     /// The process that gives the orders.
     pub(crate) supervisor: u32,
     /// It waits at points now and then, so that each phase takes some time.
@@ -90,6 +93,7 @@ impl Orders {
             self.page_bytes as u64,
             u64::from(self.supervisor),
             u64::from(self.dawdles),
+            u64::from(self.journal),
         ];
         let words = words.iter().chain(&stop).map(u64::to_string);
         words.collect::<Vec<_>>().join(" ")
@@ -97,8 +101,8 @@ impl Orders {
 
     pub(crate) fn of_text(text: &str) -> Option<Orders> {
         let words: Option<Vec<u64>> = text.split(' ').map(|word| word.parse().ok()).collect();
-        let words: [u64; 12] = words?.try_into().ok()?;
-        let [role, seat, seed, threads, lazy, page_bytes, supervisor, dawdles, ..] = words;
+        let words: [u64; 13] = words?.try_into().ok()?;
+        let [role, seat, seed, threads, lazy, page_bytes, supervisor, dawdles, journal, ..] = words;
         let [.., stops, place, passes, act] = words;
         let place = match place {
             IN_TRANSACTION => Place::InTransaction,
@@ -114,9 +118,15 @@ impl Orders {
             threads: threads as usize,
             lazy,
             page_bytes: page_bytes as usize,
+            journal: journal == 1,
             supervisor: supervisor as u32,
             dawdles: dawdles == 1,
         })
+    }
+
+    /// How it opens the environment.
+    pub(crate) fn options(&self) -> Options {
+        super::options(self.page_bytes, self.journal)
     }
 
     pub(crate) fn stops_at(&self, place: Place) -> bool {
@@ -140,6 +150,7 @@ mod tests {
                 threads: 2,
                 lazy: 40,
                 page_bytes: 512,
+                journal: true,
                 supervisor: 77,
                 dawdles: true,
             };

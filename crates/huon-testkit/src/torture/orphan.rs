@@ -12,7 +12,6 @@ use rustix::process::getppid;
 use super::child::Child;
 use super::content::{told, verify};
 use super::ledger::SeatWord;
-use super::options;
 
 /// The value of [`SeatWord::ForkOrder`] that ends it.
 pub(crate) const END: u64 = 1;
@@ -60,7 +59,7 @@ fn inherited(child: &Child, env: &Env) {
 
 /// It may open the file itself.
 fn anew(child: &Child) {
-    let opened = options(child.orders.page_bytes).open(&child.path).map_err(told);
+    let opened = child.orders.options().open(&child.path).map_err(told);
     if let Err(text) = opened.and_then(|env| seen(child, &env)) {
         child.fail(&format!("an orphan that opens the file anew: {text}"));
     }

@@ -82,9 +82,11 @@ impl Phase {
         }
     }
 
-    /// With the flusher lock.
+    /// With the flusher's or the journaller's role.
     pub(crate) fn is_flushing(self) -> bool {
-        self.point.is_some_and(|p| (Point::FlusherTaken..=Point::FlightEnded).contains(&p))
+        let flush = Point::FlusherTaken..=Point::FlightEnded;
+        let journal = Point::JournallerTaken..=Point::JournalFlightEnded;
+        self.point.is_some_and(|point| flush.contains(&point) || journal.contains(&point))
     }
 
     pub(crate) fn waits_for_flush(self) -> bool {
@@ -117,7 +119,7 @@ const READING: &str = "reading";
 pub(crate) fn writer_rows() -> Vec<&'static str> {
     let mut rows = vec![STARTING];
     let points = Point::ALL.iter().copied();
-    for point in points.filter(|point| !is_for_readers(*point) && !holds_forks_off(*point)) {
+    for point in points.filter(|point| is_for_writers(*point)) {
         rows.push(point.name());
         if point == Point::Begun {
             rows.push(CHANGING);
@@ -142,14 +144,13 @@ pub(crate) const READING_POINTS: [Point; 3] =
 /// The points of beginning to read for those that may not write.
 pub(crate) const GUESTS_POINTS: [Point; 2] = [Point::SnapshotSeen, Point::Pinned];
 
-/// Points that only readers pass.
-pub(crate) fn is_for_readers(point: Point) -> bool {
-    READING_POINTS.contains(&point)
-}
-
-/// Points at which forks are held off: no process forks there, nor waits.
-pub(crate) fn holds_forks_off(point: Point) -> bool {
-    point == Point::FileOpened
+/// Points at which writers are stopped and killed.
+pub(crate) fn is_for_writers(point: Point) -> bool {
+    // Forks are held off: no process forks there, nor waits.
+    let is_held_off = point == Point::FileOpened;
+    // Once the lock file is lost, and then it is the supervisor that opens first.
+    let is_of_replays = point == Point::PageReplayed;
+    !is_held_off && !is_of_replays && !READING_POINTS.contains(&point)
 }
 
 #[cfg(test)]

@@ -30,7 +30,7 @@ impl Scene {
     fn new(dir: &Path, name: &str, seed: u64) -> Scene {
         let path = dir.join(format!("{name}.huon"));
         let crew = Crew::new(&path);
-        let env = OpenEnv(options(512).open(&path).expect("a new file"));
+        let env = OpenEnv(options(512, false).open(&path).expect("a new file"));
         let mut scene = Scene { crew, env, random: Random::new(seed) };
         scene.commit(Amount::Much, Waits::ForDisk);
         scene
@@ -50,6 +50,7 @@ impl Scene {
             threads: 1,
             lazy,
             page_bytes: 512,
+            journal: false,
             supervisor: std::process::id(),
             dawdles: false,
         });

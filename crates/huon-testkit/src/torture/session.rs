@@ -17,7 +17,7 @@ use super::content::{Amount, Canary, Waits, commit, told, verify};
 use super::crew::{Crew, HANG};
 use super::ledger::SeatWord;
 use super::orders::{Act, Orders, Place, Role, Stop};
-use super::phase::{GUESTS_POINTS, READING_POINTS, holds_forks_off, is_for_readers};
+use super::phase::{GUESTS_POINTS, READING_POINTS, is_for_writers};
 use super::tally::Tally;
 use super::{OpenEnv, options};
 use crate::support::audit::audit;
@@ -54,6 +54,8 @@ pub struct Session {
     pub threads: usize,
     /// How many commits in a hundred are lazy.
     pub lazy: u64,
+    /// Whether it has a journal.
+    pub journal: bool,
 }
 
 /// Places that ordinary work comes to; each is drawn as often as the others.
@@ -62,8 +64,7 @@ fn live_places() -> Vec<Place> {
     let repair = [Point::TailRewritten, Point::RepairSealed, Point::RepairFlushed];
     let special = [&opening[..], &repair].concat();
     let points = Point::ALL.iter().copied();
-    let other = |point: &Point| is_for_readers(*point) || holds_forks_off(*point);
-    let points = points.filter(|point| !special.contains(point) && !other(point));
+    let points = points.filter(|point| !special.contains(point) && is_for_writers(*point));
     points.map(Place::Point).chain([Place::InTransaction, Place::Outside]).collect()
 }
 
@@ -161,7 +162,7 @@ impl Supervisor {
     }
 
     fn open(&self) -> OpenEnv {
-        let opened = options(self.session.page_bytes).open(&self.crew.path);
+        let opened = options(self.session.page_bytes, self.session.journal).open(&self.crew.path);
         let env = opened.unwrap_or_else(|e| panic!("{}\n{}", told(e), self.crew.report()));
         // Nothing tells of a repair that this process makes, at the latest when it closes.
         if !matches!(env.recovery(), Recovery::New | Recovery::Clean) {
@@ -256,6 +257,7 @@ impl Supervisor {
             threads,
             lazy: self.session.lazy,
             page_bytes: self.session.page_bytes,
+            journal: self.session.journal,
             supervisor: std::process::id(),
             dawdles: self.random.chance(80),
         });

@@ -20,7 +20,7 @@ pub struct Tally {
     pub guests_alone: u64,
     /// Writers killed between the begin of a transaction and the return of its commit.
     pub within: u64,
-    /// Killed with the flusher lock.
+    /// Killed with the flusher's or the journaller's role.
     pub flushers: u64,
     /// Those of them that another process waited for.
     pub flushers_awaited: u64,

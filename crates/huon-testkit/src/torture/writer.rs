@@ -11,8 +11,8 @@ use super::child::Child;
 use super::content::{Amount, Outcome, Work, told};
 use super::ledger::SeatWord;
 use super::orders::Place;
+use super::orphan;
 use super::phase::Context;
-use super::{options, orphan};
 use crate::support::random::Random;
 
 /// Commits of one thread before the environment is closed and opened again.
@@ -50,7 +50,7 @@ pub(crate) fn run(child: &'static Child) -> Outcome<()> {
 
 /// With thresholds for automatic flushes, or none; now and then to be closed without a flush.
 fn open(child: &Child, random: &mut Random) -> Outcome<Env> {
-    let mut options = options(child.orders.page_bytes);
+    let mut options = child.orders.options();
     if random.chance(40) {
         options.flush_after_bytes(16 << random.below(14));
     }
