@@ -344,7 +344,9 @@ impl<'r, 'j, 't> Judge<'r, 'j, 't> {
             let key = (digest, shot.image.len(), kill.state, kill.state, kill.lock.digest);
             if self.checked.insert(key) {
                 let lock = Some(&words[..]);
-                let (oldest, newest, at) = (kill.state, kill.state, kill.at);
+                let replays = trace.setup.journal_bytes.is_some();
+                let newest = if replays { kill.newest } else { kill.state };
+                let (oldest, at) = (kill.state, kill.at);
                 let same_boot = true;
                 let case = Case { image, journal, lock, same_boot, oldest, newest, at };
                 self.left -= 1;

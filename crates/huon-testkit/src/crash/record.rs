@@ -44,6 +44,8 @@ pub(super) struct Kill {
     pub(super) lock: LockImage,
     /// The newest sealed state, and the newest one acknowledged as durable.
     pub(super) state: usize,
+    /// The newest that may show in its stead.
+    pub(super) newest: usize,
     pub(super) durable: usize,
 }
 
@@ -213,8 +215,17 @@ impl Record {
     pub(super) fn note_kill(&mut self, disk: &SimDisk, point: &'static str) {
         let at = self.before.len() + disk.event_count();
         let lock = LockImage::of(&disk.lock_image(), self.kills.last().map(|kill| &kill.lock));
-        let (state, durable) = (self.sealed, self.durable());
-        self.kills.push(Kill { at, point, lock, state, durable });
+        let (state, newest, durable) = (self.sealed, self.undecided(), self.durable());
+        self.kills.push(Kill { at, point, lock, state, newest, durable });
+    }
+
+    /// The newest state that the next opening may choose. The pages that a replay writes may make a
+    /// newer meta whole, which was rejected before it: until the repair, which the same opening
+    /// makes, nothing is decided, and no client sees anything.
+    fn undecided(&self) -> usize {
+        let newer = &self.states[self.sealed + 1..];
+        let may_come_back = |state: &State| state.begun.is_none() && state.gone.is_none();
+        self.sealed + newer.iter().take_while(|state| may_come_back(state)).count()
     }
 }
 
@@ -256,6 +267,11 @@ pub(super) fn call_off() -> bool {
     RECORDER.with_borrow_mut(|recorder| {
         recorder.as_mut().is_some_and(|recorder| recorder.ambush.take().is_some())
     })
+}
+
+/// Whether the last ambush is still waiting.
+pub(super) fn is_waiting() -> bool {
+    RECORDER.with_borrow(|recorder| recorder.as_ref().is_some_and(|it| it.ambush.is_some()))
 }
 
 fn came_to(point: Point) {

@@ -1,6 +1,8 @@
 //! A script while it runs: a few transactions of a few clients on a simulated machine, beside a
 //! model.
 
+mod rivals;
+
 use std::cell::RefCell;
 use std::collections::HashMap;
 use std::rc::Rc;
@@ -369,24 +371,6 @@ impl Stage {
         work: impl FnOnce(&mut Edit<'_>),
     ) -> Play {
         self.desk.commit(&self.envs[client], durability, work)
-    }
-
-    /// A commit by the first client; when it comes to `point`, the second client makes a lazy
-    /// commit.
-    pub fn ambushed(
-        &mut self,
-        durability: Durability,
-        work: impl FnOnce(&mut Edit<'_>),
-        point: Point,
-        rival: impl FnOnce(&mut Edit<'_>) + 'static,
-    ) -> Play {
-        let (desk, env) = (self.desk.clone(), self.envs[1].clone());
-        record::lie_in_wait(point, move || {
-            desk.commit(&env, Durability::Lazy, rival).expect("a lazy commit flushes nothing");
-        });
-        let done = self.desk.commit(&self.envs[0], durability, work);
-        assert!(!record::call_off() || done.is_err(), "the commit never came to {point:?}");
-        done
     }
 
     /// A transaction that is given up after its work.

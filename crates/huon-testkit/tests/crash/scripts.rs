@@ -153,6 +153,9 @@ pub(crate) const SCRIPTS: &[Script] = &[
     // A journal.
     with("journal begun", journal::small, &[256], journal::begun),
     with("journal in laps", journal::small, &[512], journal::in_laps),
+    with("journal, tickets", journal::small, &[512], journal::with_tickets),
+    with("journal, spilled", journal::spills, &[512], journal::spilled),
+    with("journal, growing", journal::grows, &[256], journal::grown),
     with("journal beside others", journal::small, &[512], journal::beside_others),
     with("journal beside large ones", journal::small, &[512], journal::beside_large_ones),
     with("journal, pages used again", journal::small, &[256], journal::with_pages_used_again),
@@ -160,6 +163,8 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("journal, closed", journal::small, &[512], journal::closed),
     with("journal, left unsynced", journal::never_synced, &[256], journal::left_unsynced),
     with("journal, killed", journal::small, &[512], journal::killed),
+    with("journal, overtaken", journal::small, &[512], journal::overtaken),
+    with("journal beside checkpoints", journal::small, &[256], journal::beside_checkpoints),
     with("random, journal", journal::small, SMALL, random),
     with("random, journal, spilling", journal::spills, &[512], random),
     // Anything.
