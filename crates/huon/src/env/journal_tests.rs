@@ -204,6 +204,34 @@ fn a_failed_flush_of_the_journal_ends_journaling() {
     }
 }
 
+/// An opening leaves under the gate that it holds, whichever call of its last steps fails: of a
+/// repair after a replay, or of making a journal. The next one goes on.
+#[test]
+fn an_opening_that_fails_waits_for_no_gate() {
+    let replays = || {
+        let (disk, env) = with_commits(3);
+        std::mem::forget(env);
+        cut(&disk)
+    };
+    let makes = || SimDisk::new(8 << 20).unwrap();
+    let last_steps =
+        [FaultCall::Write, FaultCall::Sync, FaultCall::JournalLength, FaultCall::JournalMake];
+    for machine in [&replays as &dyn Fn() -> SimDisk, &makes] {
+        let healthy = FaultPlan::new();
+        let _env = options().open_faulty(&machine(), &healthy).unwrap();
+        let calls = (0..).zip(healthy.calls_made());
+        for (number, call) in calls.filter(|(_, call)| last_steps.contains(call)) {
+            let (disk, plan) = (machine(), FaultPlan::new());
+            plan.fail_once(number, EIO);
+            let failed = options().open_faulty(&disk, &plan).is_err();
+            let calls = plan.calls_made();
+            let gates = calls.iter().filter(|call| **call == FaultCall::LockGate).count();
+            assert!(!failed || gates <= 1, "{call:?} waits for the gate");
+            options().open_simulated(&disk).unwrap();
+        }
+    }
+}
+
 /// One flipped bit in what a recovery needs of the journal is found and named, or harmless.
 #[test]
 fn every_flip_in_the_journal_is_found() {

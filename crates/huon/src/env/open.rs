@@ -46,6 +46,20 @@ pub(crate) struct Opened {
     pub(crate) recovery: Recovery,
 }
 
+impl Opened {
+    /// The same after the last steps of an opening, which holds the gate. If one fails, the client
+    /// leaves as after a kill: a close would wait for that gate.
+    fn after(self, gate: &Gate, steps: impl FnOnce(&Core) -> Result<()>) -> Result<Opened> {
+        match steps(&self.core) {
+            Ok(()) => Ok(self),
+            Err(error) => {
+                self.core.leave(gate);
+                Err(error)
+            }
+        }
+    }
+}
+
 const REPLACED: &str = "the lock file is in use for another data file, which had this name and was \
                         replaced while open";
 const UNSEEN: &str = "the file is in use, but not through this lock file: it was replaced while \

@@ -495,6 +495,12 @@ impl Core {
         self.close()
     }
 
+    /// Leaves without a close: an opening failed.
+    pub(crate) fn leave(mut self, gate: &Gate) {
+        self.closed = true;
+        self.clients.leave(gate);
+    }
+
     /// Every close flushes what is sealed, unless dirty; the last client to leave notes a clean
     /// close.
     fn close(&self) -> Result<()> {

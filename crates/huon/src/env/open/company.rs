@@ -12,6 +12,7 @@ use crate::os::{Identity, Storage};
 use crate::page::{META_BYTES, Meta};
 use crate::planted::{self, Bug};
 use crate::store::Store;
+use crate::txn::Core;
 use crate::txn::recovery::{self, Recovery};
 
 /// Whether another client has this very file open through the lock file, and can be joined.
@@ -145,9 +146,7 @@ pub(super) fn join(
         make_store(files.storage, clients.clone(), guest, &meta, options)
     })();
     let finish = |store| finish(store, clients.clone(), Recovery::Clean, files.journal, options);
-    let opened = joined.and_then(finish).and_then(|opened| {
-        opened.core.use_journal(gate, options.journal_bytes)?;
-        Ok(opened)
-    });
+    let use_journal = |core: &Core| core.use_journal(gate, options.journal_bytes);
+    let opened = joined.and_then(finish).and_then(|opened| opened.after(gate, use_journal));
     opened.inspect_err(|_| clients.leave(gate))
 }

@@ -77,12 +77,13 @@ pub(super) fn open_first(
         return Err(Error::Busy("the lock on the data file was lost while opening".into()));
     }
     let opened = finish(store, clients, chosen.recovery, files.journal, options)?;
-    if chosen.by_journal && !options.stays_apart() {
-        // J5.3.
-        opened.core.repair_now()?;
-    }
-    opened.core.use_journal(gate, options.journal_bytes)?;
-    Ok(opened)
+    opened.after(gate, |core| {
+        if chosen.by_journal && !options.stays_apart() {
+            // J5.3.
+            core.repair_now()?;
+        }
+        core.use_journal(gate, options.journal_bytes)
+    })
 }
 
 /// How many ids to leave out of a file that was `modified` last at that time: another number for
