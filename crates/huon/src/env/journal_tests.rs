@@ -1,5 +1,6 @@
 //! Environments with a journal: what a durable commit writes, and what is there after a power loss.
 
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use super::limits::JOURNAL_BYTES_MIN;
@@ -127,6 +128,28 @@ fn a_lazy_commit_of_another_client_costs_one_checkpoint() {
         put(&other, 40 + round, Durability::Durable);
         assert_eq!(flushes(&disk, before), (1, 2), "round {round}");
     }
+}
+
+/// J4.6: pages go to the disk a few at a time, begun by one client for all that share a batch.
+#[test]
+fn the_write_out_of_pages_is_begun_once_for_each_part_of_the_journal() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let open = || options().journal(1 << 20).open_simulated(&disk).unwrap();
+    let (env, other) = (open(), open());
+    let write_outs = || {
+        let of = |env: &Env| env.last_core().counts.write_outs.load(Ordering::Relaxed);
+        of(&env) + of(&other)
+    };
+    put_all(&env, 0..31);
+    assert_eq!(write_outs(), 0);
+    // The batch of all these begins the second part of 32 blocks.
+    let tickets: Vec<_> = (31..38).map(|key| ticket(&env, key)).collect();
+    put(&other, 38, Durability::Durable);
+    assert!(tickets.iter().all(Ticket::is_durable));
+    put(&env, 39, Durability::Durable);
+    assert_eq!(write_outs(), 1);
+    put_all(&env, 40..80);
+    assert_eq!(write_outs(), 2);
 }
 
 /// J2.2: records that no client wrote to the journal, as many as fill the ring, do not keep the

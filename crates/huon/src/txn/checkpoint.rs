@@ -3,7 +3,7 @@
 
 use crate::error::{Error, Result};
 use crate::journal::BLOCK_BYTES;
-use crate::lock::{GATE_TIMEOUT, JournalFlag};
+use crate::lock::{GATE_TIMEOUT, JournalFlag, Journaled};
 use crate::page::Meta;
 use crate::planted::{self, Bug};
 use crate::txn::commit::taken_over;
@@ -13,10 +13,9 @@ use crate::txn::{Core, Release};
 /// A checkpoint is due once this part of the journal holds records that are not in the durable
 /// snapshot (J4.6).
 const CHECKPOINT_PART: u64 = 2;
-/// The write-out of pages is begun once this part does.
-const WRITING_PART: u64 = 8;
-/// Blocks of a MiB.
-const BLOCKS_OF_MIB: u64 = (1 << 20) / BLOCK_BYTES as u64;
+/// The write-out of pages is begun with each so many blocks of the journal: a batch waits on the
+/// disk behind the pages of one part, so a part is small.
+const WRITING_BLOCKS: u64 = (128 << 10) / BLOCK_BYTES as u64;
 
 impl Core {
     /// J4.5: ends the journal: a checkpoint whose meta names no place. The caller is alone, under
@@ -47,21 +46,20 @@ impl Core {
         Ok(())
     }
 
-    /// J4.6: after a commit is acknowledged. The client that crosses half of the journal makes the
-    /// checkpoint, if no other does.
-    pub(super) fn checkpoint_if_due(&self) -> Result<()> {
+    /// J4.6: after snapshot `txnid` is acknowledged. The client that crosses half of the journal
+    /// makes the checkpoint, if no other does.
+    pub(super) fn checkpoint_if_due(&self, txnid: u64) -> Result<()> {
         let board = &self.store.board;
-        let Some(journaled) = board.journaled() else { return Ok(()) };
-        let anchor = self.durable_info()?.place.anchor;
-        let place = journaled.place;
-        let used = place.next.saturating_sub(anchor);
-        let crosses_mib = place.next / BLOCKS_OF_MIB != place.anchor / BLOCKS_OF_MIB;
-        let blocks = board.journal_blocks();
-        if used * CHECKPOINT_PART > blocks {
+        let Some(Journaled { txnid: newest, place, .. }) = board.journaled() else { return Ok(()) };
+        let used = place.next.saturating_sub(self.durable_info()?.place.anchor);
+        let begins_part = place.next / WRITING_BLOCKS != place.anchor / WRITING_BLOCKS;
+        if used * CHECKPOINT_PART > board.journal_blocks() {
             if let Some(_role) = self.try_flusher()? {
                 self.flush_newest(MetaFlush::Now)?;
             }
-        } else if used * WRITING_PART > blocks && crosses_mib {
+        } else if begins_part && newest == txnid {
+            // One of all clients whose commits were in the batch.
+            self.count(&self.counts.write_outs, 1);
             self.store.storage.start_writing();
         }
         Ok(())

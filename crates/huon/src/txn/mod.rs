@@ -60,6 +60,8 @@ const STAMPS: u64 = 1024;
 pub(crate) struct CoreCounts {
     pub(crate) commits: AtomicU64,
     pub(crate) flushes: AtomicU64,
+    /// Write-outs of pages that were begun between checkpoints of a journal.
+    pub(crate) write_outs: AtomicU64,
     pub(crate) chunks_opened: AtomicU64,
     pub(crate) chunks_written: AtomicU64,
     pub(crate) items_judged: AtomicU64,
