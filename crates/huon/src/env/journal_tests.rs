@@ -7,6 +7,7 @@ use super::limits::JOURNAL_BYTES_MIN;
 use super::tests::{T, has, put};
 use crate::os::testing::EIO;
 use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
+use crate::txn::flush::MetaFlush;
 use crate::{Durability, Env, Error, Recovery, Ticket};
 
 const JOURNAL_BYTES: u64 = 256 << 10;
@@ -415,4 +416,14 @@ fn no_power_loss_takes_what_was_acknowledged() {
         }
     }
     crate::figure("crash", cases);
+}
+
+/// A snapshot that the lock file does not know any more is damage, and no flush of the journal
+/// after another.
+#[test]
+fn a_snapshot_that_is_not_sealed_is_not_waited_for() {
+    let (_disk, env) = with_commits(3);
+    let core = env.last_core().clone();
+    let lost = core.flush_up_to(core.store.board.sealed().txnid() + 1, MetaFlush::Now);
+    assert!(matches!(lost, Err(Error::Corrupt(_))), "{lost:?}");
 }

@@ -70,36 +70,40 @@ impl Core {
             }
             self.check_writable()?;
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-            let flusher = match self.flush_by_journal()? {
-                ByJournal::Flushed => continue,
-                ByJournal::Awaited => None,
-                ByJournal::No => self.try_flusher()?,
+            let has_flushed = match self.flush_by_journal()? {
+                ByJournal::Flushed => true,
+                ByJournal::Awaited => false,
+                ByJournal::No => self.flush_by_pages(meta)?,
             };
-            match flusher {
-                Some(role) => {
-                    // The flush waits less for pages whose write-out has begun.
-                    let write_out = || self.store.storage.start_writing();
-                    let (durable, served) = (board.durable(), board.served_by_last_flush());
-                    self.delay_flush(durable.txnid(), served, write_out);
-                    self.flush_newest(meta)?;
-                    drop(role);
-                    tell::flushed(board.durable().txnid());
-                    if !self.is_flushed(txnid, meta) {
-                        // Trying again would lead here for ever.
-                        let lost = "the lock file has lost a sealed snapshot";
-                        return Err(Error::corrupt_file(lost));
-                    }
-                }
-                None if left.is_some_and(|left| left.is_zero()) => return Ok(false),
-                None => {
-                    reach(Point::FlushAwaited);
-                    let nap = left.map_or(FLUSH_WAIT, |left| left.min(FLUSH_WAIT));
-                    if !os::spin(nap.min(FLUSH_SPIN), || board.events() != events) {
-                        board.wait_events(events, nap, Some(txnid));
-                    }
-                }
+            if has_flushed && self.is_flushed(txnid, meta) {
+                return Ok(true);
+            }
+            if has_flushed {
+                // Trying again would lead here for ever.
+                return Err(Error::corrupt_file("the lock file has lost a sealed snapshot"));
+            }
+            if left.is_some_and(|left| left.is_zero()) {
+                return Ok(false);
+            }
+            reach(Point::FlushAwaited);
+            let nap = left.map_or(FLUSH_WAIT, |left| left.min(FLUSH_WAIT));
+            if !os::spin(nap.min(FLUSH_SPIN), || board.events() != events) {
+                board.wait_events(events, nap, Some(txnid));
             }
         }
+    }
+
+    /// Flushes the data file, unless another client does; says whether it did.
+    fn flush_by_pages(&self, meta: MetaFlush) -> Result<bool> {
+        let board = &self.store.board;
+        let Some(role) = self.try_flusher()? else { return Ok(false) };
+        // The flush waits less for pages whose write-out has begun.
+        let write_out = || self.store.storage.start_writing();
+        self.delay_flush(board.durable().txnid(), board.served_by_last_flush(), write_out);
+        self.flush_newest(meta)?;
+        drop(role);
+        tell::flushed(board.durable().txnid());
+        Ok(true)
     }
 
     /// Group commit: waits for the committers that the last flush released to commit again, so that
