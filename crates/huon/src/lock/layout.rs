@@ -40,7 +40,7 @@
 use crate::os::LOCK_MAGIC;
 
 /// Whether this is built for loom, to which every step is dear.
-const MODEL: bool = cfg!(loom);
+pub(super) const MODEL: bool = cfg!(loom);
 /// Whether tables are small: also where the whole engine runs slowly, which needs images whole.
 pub(super) const FEW: bool = MODEL || cfg!(any(shuttle, miri));
 
@@ -189,7 +189,11 @@ pub(crate) const LOCK_BYTES: u64 = WORDS_FIRST as u64 * 8;
 
 /// Where the ring of a journal begins, if there is one: behind this many rows, so many readers at
 /// once can be there beside it. (Little where the simulator copies lock files.)
-pub(super) const RING: usize = if FEW || SIMULATED { ROWS + 64 * ROW_WORDS } else { 1 << 19 };
+pub(super) const RING: usize = match (MODEL, FEW || SIMULATED) {
+    (true, _) => ROWS + 16 * ROW_WORDS,
+    (_, true) => ROWS + 64 * ROW_WORDS,
+    _ => 1 << 19,
+};
 /// Words of the ring: in its bytes lie records that are not in the journal yet.
 pub(super) const RING_WORDS: usize = match (MODEL, FEW || SIMULATED) {
     (true, _) => 8,

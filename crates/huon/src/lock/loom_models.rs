@@ -21,6 +21,8 @@ use super::*;
 use crate::os::word::Ordering;
 use crate::os::*;
 
+mod journal;
+
 const BOOT: [u8; 16] = [7; 16];
 
 /// Runs `body` under all interleavings with at most `preemptions` preemptions.
@@ -158,8 +160,7 @@ fn read_once(reader: &Client, slots: &Slots, pages: &Pages) {
 /// The snapshots that page reuse must respect, read as the store reads them: the marks first (P10).
 /// Ascending, each once.
 fn protected(board: &Board, slots: &Slots) -> Vec<u64> {
-    let marks = board.protected_marks();
-    let marks = [marks.in_flight, marks.durable, marks.published, marks.sealed];
+    let marks = board.protected_marks().all();
     let mut all = Vec::new();
     slots.scan(&mut all).expect("a scan");
     all.extend(marks.map(Mark::txnid));

@@ -19,7 +19,11 @@ use crate::os::word::{Condvar, Mutex, MutexGuard, Ordering, Word, pause};
 use crate::os::{Shared, Wake, Way, ZeroedWords, even_if_poisoned, no_room_for_locks};
 
 /// Words that a memory lock file can grow to by default: room for about 65,000 reader slots.
-const CAPACITY_WORDS: usize = if layout::FEW { layout::WORDS_FIRST + 128 } else { 1 << 20 };
+const CAPACITY_WORDS: usize = match (layout::MODEL, layout::FEW) {
+    (true, _) => layout::RING + layout::RING_WORDS,
+    (_, true) => layout::WORDS_FIRST + 128,
+    _ => 1 << 20,
+};
 
 /// Pins that guests can have at once.
 const PINS_MAX: usize = match (cfg!(loom), cfg!(shuttle)) {
