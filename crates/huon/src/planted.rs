@@ -255,6 +255,14 @@ pub(crate) enum Bug {
     JournalNewer = 418,
     /// The search for batches behind one that is damaged.
     DamagedBatch = 419,
+    /// What waits in the ring: a record is put over it, at the tail (J2.1).
+    RecordAtTail = 420,
+    /// The part of a batch that goes around the end of the file (J2.6).
+    BatchCut = 421,
+    /// The flush of the batch that begins a journal, before a meta names it (J4.4).
+    BeginUnflushed = 422,
+    /// The error of a process that would have to replay, and may not write (J5.4).
+    ReplayLeftOut = 423,
 }
 
 /// Whether a bug is planted.

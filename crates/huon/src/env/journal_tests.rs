@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use super::limits::JOURNAL_BYTES_MIN;
 use super::tests::{T, has, put};
+use crate::journal::{self, BATCH_HEADER_BYTES, BLOCK_BYTES, Batch};
 use crate::os::testing::EIO;
 use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
 use crate::txn::flush::MetaFlush;
@@ -113,6 +114,19 @@ fn a_file_that_was_closed_in_order_needs_no_journal() {
     (0..5).for_each(|key| assert!(has(&env, key), "key {key}"));
     let txn = env.read().unwrap();
     assert!(txn.open_table(&T).unwrap().is_some());
+}
+
+/// J5.3: what was replayed is in the data file, and nothing is asked of the journal any more.
+#[test]
+fn a_file_that_was_replayed_needs_no_journal() {
+    let (disk, env) = with_commits(5);
+    std::mem::forget(env);
+    let crashed = cut(&disk);
+    let env = options().open_simulated(&crashed).unwrap();
+    assert_eq!(env.recovery(), Recovery::Replayed);
+    std::mem::forget(env);
+    let env = super::tests::options().open_simulated(&after_power_loss(&crashed, &[])).unwrap();
+    (0..5).for_each(|key| assert!(has(&env, key), "key {key}"));
 }
 
 /// What one client commits lazily makes another one go by pages once, and no more.
@@ -295,6 +309,22 @@ fn every_flip_in_the_journal_is_found() {
         }
     }
     crate::figure("flip", flips);
+}
+
+/// J2.5: a batch that is whole is believed behind the one that it was made behind, and no other.
+#[test]
+fn a_batch_is_believed_only_behind_its_own() {
+    let (disk, env) = with_commits(5);
+    std::mem::forget(env);
+    let mut journal = disk.journal_image();
+    let second = &mut journal[2 * BLOCK_BYTES..3 * BLOCK_BYTES];
+    let bytes = Batch::bytes_at(second).unwrap();
+    // Nothing is told by the zeros of its header.
+    second[BATCH_HEADER_BYTES - 1] = 1;
+    let checksum = journal::checksum(&second[..bytes]);
+    second[8..16].copy_from_slice(&checksum.to_le_bytes());
+    let env = options().open_simulated(&after_power_loss(&disk, &journal)).unwrap();
+    assert_eq!((0..5).filter(|key| has(&env, *key)).collect::<Vec<_>>(), [0, 1, 2]);
 }
 
 /// A file as a power loss may leave it: what was flushed, and any part of what was written since.

@@ -148,13 +148,15 @@ impl Core {
         let (now, around) = batch.split_at(fit);
         let journal = self.journal()?;
         journal.write_at(now, first * BLOCK_BYTES as u64)?;
-        if !around.is_empty() {
+        if !around.is_empty() && !planted::is(Bug::BatchCut) {
             journal.write_at(around, 0)?;
         }
         reach(Point::JournalWritten);
+        let unflushed =
+            planted::is(Bug::JournalUnflushed) || at == 0 && planted::is(Bug::BeginUnflushed);
         if planted::is(Bug::JournalNotGivenUp) {
             journal.sync().or_else(|_| journal.sync())?;
-        } else if !planted::is(Bug::JournalUnflushed) {
+        } else if !unflushed {
             journal.sync()?;
         }
         reach(Point::JournalFlushed);

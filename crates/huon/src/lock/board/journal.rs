@@ -122,6 +122,7 @@ impl Board {
     /// sealed.
     pub(crate) fn put_record(&self, from: u64, record: &[u8]) -> Result<Option<u64>> {
         let Some(journaled) = self.journaled() else { return Ok(None) };
+        let from = if planted::is(Bug::RecordAtTail) { journaled.tail } else { from };
         let end = from.wrapping_add(record.len() as u64);
         let room = (RING_WORDS * 8) as u64;
         if (end.wrapping_sub(journaled.tail) > room || from < journaled.tail)
