@@ -132,6 +132,9 @@ fn after_power_loss(disk: &SimDisk) -> Env {
             }
             Event::Grow { to, .. } | Event::Shrink { to, .. } => image.resize(*to as usize, 0),
             Event::Sync | Event::SyncLost => {}
+            Event::JournalMade { .. } | Event::JournalWrite { .. } | Event::JournalSync => {
+                panic!("the models have no journal")
+            }
         }
     }
     let env = open(&disk.after_crash(&image, false).expect("memory"));
