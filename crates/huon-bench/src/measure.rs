@@ -274,6 +274,7 @@ fn quantiles(latencies: &Histogram<u64>) -> Latency {
         p50: latencies.value_at_quantile(0.5),
         p99: latencies.value_at_quantile(0.99),
         p999: latencies.value_at_quantile(0.999),
+        p9999: Some(latencies.value_at_quantile(0.9999)),
         max: latencies.max(),
     }
 }

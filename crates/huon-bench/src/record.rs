@@ -92,5 +92,8 @@ pub(crate) struct Latency {
     pub(crate) p50: u64,
     pub(crate) p99: u64,
     pub(crate) p999: u64,
+    /// `None` in lines of runs that did not record it.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(crate) p9999: Option<u64>,
     pub(crate) max: u64,
 }

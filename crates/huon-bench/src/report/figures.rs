@@ -1,5 +1,7 @@
 //! Numbers of several repeats, and how they are written.
 
+use crate::record::Latency;
+
 /// Median, least and greatest of the repeats of one figure.
 #[derive(Clone, Copy, PartialEq, Debug)]
 pub(crate) struct Spread {
@@ -79,6 +81,12 @@ pub(crate) fn nanoseconds(value: f64) -> String {
 /// A ratio, as `1.93 x`.
 pub(crate) fn ratio(value: f64) -> String {
     format!("{} x", digits(value))
+}
+
+/// The median of the quantiles 0.9999; `None` where a repeat did not record it.
+pub(super) fn middle_p9999(all: &[Latency]) -> Option<f64> {
+    let all: Option<Vec<f64>> = all.iter().map(|l| l.p9999.map(|ns| ns as f64)).collect();
+    Some(Spread::of(all?)?.median)
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use super::baseline;
 use super::charts::Chart;
-use super::figures::{Spread, bytes, digits, nanoseconds, quantity, ratio};
+use super::figures::{Spread, bytes, digits, middle_p9999, nanoseconds, quantity, ratio};
 use super::run::{Entry, Part, Row, Run, is_floor, is_ours};
 use super::targets::{self, Verdict};
 use crate::record::Measurement;
@@ -202,10 +202,11 @@ fn latency(page: &mut String, run: &Run, workload: &str) {
             Spread::of(taken.iter().map(|l| of(l) as f64)).map(|s| nanoseconds(s.median))
         };
         let most = taken.iter().map(|l| l.max).max()?;
-        let quantiles = [middle(|l| l.p50)?, middle(|l| l.p99)?, middle(|l| l.p999)?];
+        let rarest = middle_p9999(&taken).map_or("?".to_string(), nanoseconds);
+        let quantiles = [middle(|l| l.p50)?, middle(|l| l.p99)?, middle(|l| l.p999)?, rarest];
         Some(format!("{}<br>{}", quantiles.join("<br>"), nanoseconds(most as f64)))
     };
-    let label = |row: &Row| format!("{}<br>p50, p99, p99.9, max", name(row));
+    let label = |row: &Row| format!("{}<br>p50, p99, p99.9, p99.99, max", name(row));
     grid(page, run, workload, label, cell);
 }
 

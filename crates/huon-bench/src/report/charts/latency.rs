@@ -5,7 +5,7 @@ use super::canvas::{Canvas, FAINT, FONT_PIXELS, GRID, HUON, LMDB, Lies, OTHERS, 
 use super::{Columns, Entry, Row, is_huon, title_of};
 use crate::engine::Result;
 use crate::record::Latency;
-use crate::report::figures::{Spread, nanoseconds};
+use crate::report::figures::{Spread, middle_p9999, nanoseconds};
 
 const PANEL_PIXELS: i32 = 500;
 const NAMES_PIXELS: i32 = 90;
@@ -20,6 +20,7 @@ struct Quantiles {
     p50: f64,
     p99: f64,
     p999: f64,
+    p9999: Option<f64>,
     max: f64,
 }
 
@@ -58,6 +59,7 @@ fn quantiles(entry: &Entry) -> Option<Quantiles> {
         p50: middle(|l| l.p50)?,
         p99: middle(|l| l.p99)?,
         p999: middle(|l| l.p999)?,
+        p9999: middle_p9999(&all).map(|ns| ns.max(1.0)),
         max,
     })
 }
@@ -71,9 +73,11 @@ fn legend(canvas: &Canvas) -> Result<()> {
     canvas.text("p99", (90, middle), Lies::Right, ink)?;
     canvas.line(vec![(140, middle - 5), (140, middle + 5)], FAINT, 2)?;
     canvas.text("p99.9", (148, middle), Lies::Right, ink)?;
-    canvas.line(vec![(205, middle), (225, middle)], FAINT, 1)?;
-    canvas.text("ends at the longest;", (231, middle), Lies::Right, ink)?;
-    canvas.text("figures: p50, p99", (352, middle), Lies::Right, ink)
+    canvas.line(vec![(195, middle - 3), (195, middle + 3)], FAINT, 1)?;
+    canvas.text("p99.99", (203, middle), Lies::Right, ink)?;
+    canvas.line(vec![(265, middle), (285, middle)], FAINT, 1)?;
+    canvas.text("ends at the longest;", (291, middle), Lies::Right, ink)?;
+    canvas.text("figures: p50, p99", (412, middle), Lies::Right, ink)
 }
 
 fn panel(
@@ -115,6 +119,9 @@ fn panel(
         let width = if is_huon(entry) { 2 } else { 1 };
         canvas.line(vec![(place(q.p50), middle), (place(q.max), middle)], ink, width)?;
         canvas.line(vec![(place(q.p999), middle - 5), (place(q.p999), middle + 5)], ink, 2)?;
+        if let Some(rarest) = q.p9999 {
+            canvas.line(vec![(place(rarest), middle - 3), (place(rarest), middle + 3)], ink, 1)?;
+        }
         canvas.ring((place(q.p99), middle), 4, ink)?;
         canvas.dot((place(q.p50), middle), 5, ink)?;
         let label = format!("{}, {}", nanoseconds(q.p50), nanoseconds(q.p99));
