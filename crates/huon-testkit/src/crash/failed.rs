@@ -64,12 +64,16 @@ enum End {
 
 /// Plays the script with each of its flushes failing; of the ways to fail, one in `step`.
 pub(super) fn failed_flushes(run: &mut Run<'_>, setup: Setup, step: u64) {
+    // Evenly, so that a script of few flushes has some, too.
+    let first = run.dice("L5").below(step);
     for good in 0.. {
         let mut reached = false;
         for (i, loses) in LOSES.into_iter().enumerate() {
-            let name = format!("L5.{}", good * LOSES.len() as u64 + i as u64);
-            let mut dice = run.dice(&name);
-            let wanted = !run.passes_over(&name, 0) && (dice.below(step) == 0 || run.is_targeted());
+            let number = good * LOSES.len() as u64 + i as u64;
+            let name = format!("L5.{number}");
+            let dice = run.dice(&name);
+            let is_drawn = number % step == first || run.is_targeted();
+            let wanted = is_drawn && !run.passes_over(&name, 0);
             // Whether there is such a flush at all shows in any way to fail.
             if wanted || i == 0 {
                 reached |= failed_flush(run, setup, good, loses, wanted.then_some(&name), dice);

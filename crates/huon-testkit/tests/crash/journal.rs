@@ -4,7 +4,7 @@
 
 use huon::Durability::{Durable, NoMetaSync, Unsynced};
 use huon::sim::Point;
-use huon_testkit::crash::{Edit, Play, Setup, Stage};
+use huon_testkit::crash::{self, Edit, Play, Setup, Stage};
 
 const BLOCK_BYTES: u64 = 4096;
 const JOURNAL_BYTES: u64 = 16 * BLOCK_BYTES;
@@ -42,6 +42,16 @@ fn short(n: u64) -> u64 {
 /// So many small durable commits: each is a batch of one block.
 fn fill_blocks(stage: &mut Stage, count: u64) -> Play {
     (0..count).try_for_each(|n| stage.durable(|edit| edit.put(2, short(n % 7), 20)))
+}
+
+/// Commits that share a batch of several blocks, of which a power loss may leave any.
+fn fill_several_blocks(stage: &mut Stage) -> Play {
+    fill_blocks(stage, 2)?;
+    for part in 0..4 {
+        let keys = part * 20..part * 20 + 20;
+        drop(stage.ticket(|edit| edit.fill(12, keys.map(short), 60))?);
+    }
+    fill_blocks(stage, 2)
 }
 
 pub(crate) fn begun(stage: &mut Stage) -> Play {
@@ -117,6 +127,7 @@ pub(crate) fn beside_others(stage: &mut Stage) -> Play {
         stage.durable(|edit| edit.put(6, 7, 9))?;
         stage.wait(&ticket)?;
     }
+    fill_several_blocks(stage)?;
     stage.sync()
 }
 
@@ -144,7 +155,8 @@ pub(crate) fn with_pages_used_again(stage: &mut Stage) -> Play {
     for round in 0..4 {
         stage.lazy(|edit| edit.fill(2, 0..40, 35 + round))?;
     }
-    Ok(())
+    stage.sync()?;
+    fill_several_blocks(stage)
 }
 
 pub(crate) fn shrunk(stage: &mut Stage) -> Play {
@@ -152,7 +164,8 @@ pub(crate) fn shrunk(stage: &mut Stage) -> Play {
     stage.durable(|edit| edit.clear(2))?;
     (0..4).try_for_each(|round| stage.durable(|edit| edit.put(4, round, 5)))?;
     stage.durable(|edit| edit.fill(12, 0..12, 61))?;
-    stage.durable(|edit| edit.fill(12, 12..24, 62))
+    stage.durable(|edit| edit.fill(12, 12..24, 62))?;
+    fill_several_blocks(stage)
 }
 
 pub(crate) fn closed(stage: &mut Stage) -> Play {
@@ -209,7 +222,8 @@ pub(crate) fn overtaken(stage: &mut Stage) -> Play {
         let rival = |edit: &mut Edit<'_>, n| edit.fill(2, (n..n + 3).map(short), 32);
         stage.overtaken(*point, |edit| edit.put(2, short(round), 31), 9, rival)?;
     }
-    stage.durable(|edit| edit.put(2, short(2), 33))
+    stage.durable(|edit| edit.put(2, short(2), 33))?;
+    fill_several_blocks(stage)
 }
 
 /// Another client commits at the steps of checkpoints; the first one is that which begins the
@@ -230,4 +244,9 @@ pub(crate) fn beside_checkpoints(stage: &mut Stage) -> Play {
         fill_blocks(stage, 2)?;
     }
     stage.durable(|edit| edit.put(2, short(9), 30))
+}
+
+pub(crate) fn random(stage: &mut Stage) -> Play {
+    crash::random(stage)?;
+    fill_several_blocks(stage)
 }

@@ -165,8 +165,8 @@ pub(crate) const SCRIPTS: &[Script] = &[
     with("journal, killed", journal::small, &[512], journal::killed),
     with("journal, overtaken", journal::small, &[512], journal::overtaken),
     with("journal beside checkpoints", journal::small, &[256], journal::beside_checkpoints),
-    with("random, journal", journal::small, SMALL, random),
-    with("random, journal, spilling", journal::spills, &[512], random),
+    with("random, journal", journal::small, SMALL, journal::random),
+    with("random, journal, spilling", journal::spills, &[512], journal::random),
     // Anything.
     script("random", random),
     with("random, spilling", spills, ALL, random),
