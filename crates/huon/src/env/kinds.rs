@@ -120,8 +120,11 @@ fn known(path: &Path) -> Option<Known> {
         return None;
     }
     let mut head = Vec::new();
-    File::open(path).ok()?.take(HEAD_BYTES as u64).read_to_end(&mut head).ok()?;
-    known_head(&head)
+    let file = File::open(path).ok()?;
+    (&file).take(HEAD_BYTES as u64).read_to_end(&mut head).ok()?;
+    let has_name = || place::has_name_of_journal(path) && place::served_environment(path).is_some();
+    let is_journal = || has_name() && os::may_be_journal(&file, found.len()).unwrap_or(false);
+    known_head(&head).or_else(|| is_journal().then_some(Known { what: JOURNAL, advice: NOT_DATA }))
 }
 
 /// LMDB and libmdbx keep their two files in a directory by default, LevelDB and RocksDB many.

@@ -69,7 +69,9 @@ impl RealJournal {
         let _held_off = fork::hold_off();
         let Some(file) = OwnFile::open_if(|| self.open(files::open_plainly))? else { return Ok(0) };
         let bytes = file.metadata().map_err(|e| self.failed("stat", e))?.len();
-        self.check_ours(&file, bytes)?;
+        if !may_be_journal(&file, bytes).map_err(|e| self.failed("read", e))? {
+            return Err(self.not_ours("something else"));
+        }
         let direct = OwnFile::open_if(|| self.open(files::open_past_cache)).ok().flatten();
         let direct = direct.filter(|direct| direct.inode() == file.inode());
         *opened = Some(OpenJournal { file, direct, bytes, aligned: Vec::new() });
@@ -92,21 +94,6 @@ impl RealJournal {
         }
     }
 
-    /// A batch begins in it, or it has never been written. Its first blocks may be the rest of a
-    /// batch that goes around its end.
-    fn check_ours(&self, file: &File, bytes: u64) -> Result<()> {
-        let looked_at = bytes.clamp(1, JOURNAL_BATCH_BYTES_MAX as u64);
-        for at in (0..looked_at).step_by(JOURNAL_BLOCK_BYTES) {
-            let mut magic = [0; JOURNAL_MAGIC.len()];
-            let begin = &mut magic[..(bytes - at).min(JOURNAL_MAGIC.len() as u64) as usize];
-            files::read_exact_at(file, begin, at).map_err(|e| self.failed("read", e))?;
-            if magic == JOURNAL_MAGIC || at == 0 && magic == [0; 8] {
-                return Ok(());
-            }
-        }
-        Err(self.not_ours("something else"))
-    }
-
     fn not_ours(&self, what: &str) -> Error {
         let text = format!(
             "{} has the name of the journal and is {what}; move it away, or give the environment \
@@ -119,6 +106,21 @@ impl RealJournal {
     fn missing(&self) -> Error {
         self.failed("use the journal", io::ErrorKind::NotFound.into())
     }
+}
+
+/// Whether a batch begins in a file, or it has never been written. The first blocks of a journal may
+/// be the rest of a batch that goes around its end.
+pub(crate) fn may_be_journal(file: &File, bytes: u64) -> io::Result<bool> {
+    let looked_at = bytes.clamp(1, JOURNAL_BATCH_BYTES_MAX as u64);
+    for at in (0..looked_at).step_by(JOURNAL_BLOCK_BYTES) {
+        let mut magic = [0; JOURNAL_MAGIC.len()];
+        let begin = &mut magic[..(bytes - at).min(JOURNAL_MAGIC.len() as u64) as usize];
+        files::read_exact_at(file, begin, at)?;
+        if magic == JOURNAL_MAGIC || at == 0 && magic == [0; 8] {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 impl JournalFile for RealJournal {

@@ -52,7 +52,7 @@ pub(crate) use file::{Create, FileOptions, RealFile, sync_directory};
 pub(crate) use first_words::FirstWords;
 pub use fork_lock::{ForkGuard, ForkLock};
 pub(crate) use handover::Handover;
-pub(crate) use journal_file::RealJournal;
+pub(crate) use journal_file::{RealJournal, may_be_journal};
 pub(crate) use lock_file::LOCK_MAGIC;
 pub(crate) use map::Map;
 pub(crate) use map_pages::MapPages;

@@ -4,7 +4,7 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use huon::{CopyOptions, Env, Error, JournalState, Recovery, TableDef, U64, limits};
+use huon::{CopyOptions, Env, Error, FileKind, JournalState, Recovery, TableDef, U64, limits};
 
 const T: TableDef<U64, U64> = TableDef::new("t");
 const BYTES: u64 = limits::JOURNAL_BYTES_MIN;
@@ -131,6 +131,27 @@ fn the_journal_goes_with_its_environment_and_no_other_file_does() {
     assert!(matches!(Env::delete(&path), Err(Error::NotADatabase(_))));
     assert_eq!(fs::read_to_string(&journal).unwrap(), "a diary");
     assert!(Env::open(&path).is_ok(), "without a journal it is in no way");
+}
+
+/// A journal whose first blocks are the rest of a batch that went around its end, or that was never
+/// written to, is known by its name and by any batch.
+#[test]
+fn files_are_known_as_journals() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("a.huon");
+    let journal = Env::journal_path(&path);
+    let kind = || Env::kind_of(&journal).unwrap();
+    let env = open(&path);
+    assert_eq!(kind(), FileKind::Journal);
+    put(&env, 1);
+    let mut bytes = fs::read(&journal).unwrap();
+    drop(env);
+    bytes.rotate_right(4096);
+    bytes[..4096].fill(7);
+    fs::write(&journal, &bytes).unwrap();
+    assert_eq!(kind(), FileKind::Journal);
+    fs::write(&journal, "a diary").unwrap();
+    assert_eq!(kind(), FileKind::Other);
 }
 
 #[test]
