@@ -36,6 +36,12 @@ pub(crate) fn flushed(snapshot: u64) {
     tracing::debug!(target: "huon", snapshot, "flushed");
 }
 
+/// A journal's write or flush has failed: commits flush the data file from now on.
+pub(crate) fn journal_given_up(error: &Error) {
+    #[cfg(feature = "tracing")]
+    tracing::warn!(target: "huon", %error, "journal failed; commits flush the data file now");
+}
+
 /// A flush has failed, and no commit is accepted any more.
 pub(crate) fn flush_failed(error: &Error) {
     #[cfg(feature = "tracing")]

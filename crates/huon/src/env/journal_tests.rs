@@ -167,6 +167,22 @@ fn the_write_out_of_pages_is_begun_once_for_each_part_of_the_journal() {
     assert_eq!(write_outs(), 2);
 }
 
+/// J4.6: commits that are only waited for by their tickets make checkpoints, too.
+#[test]
+fn tickets_bring_about_checkpoints() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().journal(JOURNAL_BYTES_MIN).open_simulated(&disk).unwrap();
+    put_all(&env, 0..2);
+    let before = disk.event_count();
+    for key in 2..30 {
+        let ticket = ticket(&env, key);
+        assert!(ticket.wait_within(Duration::from_secs(60)).unwrap());
+        ticket.wait().unwrap();
+    }
+    // Each crosses half of a journal of 16 blocks, so every commit is made durable by the journal.
+    assert_eq!(flushes(&disk, before), (3, 28));
+}
+
 /// J2.2: records that no client wrote to the journal, as many as fill the ring, do not keep the
 /// next ones from it once a meta covers them.
 #[test]

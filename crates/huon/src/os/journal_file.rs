@@ -108,8 +108,8 @@ impl RealJournal {
     }
 }
 
-/// Whether a batch begins in a file, or it has never been written. The first blocks of a journal may
-/// be the rest of a batch that goes around its end.
+/// Whether a batch begins in a file, or it has never been written. The first blocks of a journal
+/// may be the rest of a batch that goes around its end.
 pub(crate) fn may_be_journal(file: &File, bytes: u64) -> io::Result<bool> {
     let looked_at = bytes.clamp(1, JOURNAL_BATCH_BYTES_MAX as u64);
     for at in (0..looked_at).step_by(JOURNAL_BLOCK_BYTES) {

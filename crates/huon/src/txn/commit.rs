@@ -153,10 +153,7 @@ impl WriteTxn {
         reach(Point::WriterLeft);
         match durability {
             _ if planted::is(Bug::EmptyCommitFlush) && !is_changed => {}
-            Durability::Durable => {
-                core.flush_up_to(mark.txnid(), MetaFlush::Now)?;
-                core.checkpoint_if_due(mark.txnid())?;
-            }
+            Durability::Durable => core.flush_up_to(mark.txnid(), MetaFlush::Now)?,
             Durability::NoMetaSync => core.flush_up_to(mark.txnid(), MetaFlush::Later)?,
             Durability::Lazy => core.flush_if_due().map(drop)?,
             Durability::Unsynced => {}

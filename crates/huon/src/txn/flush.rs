@@ -62,6 +62,14 @@ impl Core {
         meta: MetaFlush,
         deadline: Option<Instant>,
     ) -> Result<bool> {
+        let has_reached = self.wait_flushed(txnid, meta, deadline)?;
+        if has_reached {
+            self.checkpoint_if_due(txnid)?;
+        }
+        Ok(has_reached)
+    }
+
+    fn wait_flushed(&self, txnid: u64, meta: MetaFlush, deadline: Option<Instant>) -> Result<bool> {
         let board = &self.store.board;
         loop {
             let events = board.events();

@@ -129,6 +129,7 @@ impl Core {
         }
         let done = Journaled { txnid: mark.txnid(), tail: record.end, place };
         board.finish_journal_flush(mark, &done);
+        tell::flushed(mark.txnid());
         Ok(true)
     }
 
@@ -137,7 +138,7 @@ impl Core {
         if !planted::is(Bug::JournalNotGivenUp) {
             self.store.board.set_journal_flag(JournalFlag::Off, true);
         }
-        tell::flush_failed(error);
+        tell::journal_given_up(error);
     }
 
     /// J2.6: writes the blocks from a place on, around the end of the file, and flushes them.
