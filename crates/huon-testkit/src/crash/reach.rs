@@ -230,7 +230,7 @@ impl Reach {
 /// Where batches lie in a journal, of this or an earlier lap; one that goes on at the file's start
 /// as far as its end.
 pub(super) fn batches(journal: &[u8]) -> Vec<Range<usize>> {
-    let begin = |block: &usize| journal[*block..].starts_with(b"HUONJNL\n");
+    let begin = |block: &usize| journal[*block..].starts_with(b"JRNLHUON");
     let starts = (0..journal.len()).step_by(BLOCK_BYTES).filter(begin);
     starts.map(|at| at..(at + 80 + half(journal, at + 64) as usize).min(journal.len())).collect()
 }

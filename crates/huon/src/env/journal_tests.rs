@@ -296,7 +296,7 @@ fn every_flip_in_the_journal_is_found() {
     let (data, journal) = (disk.flushed_image(), disk.journal_image());
     let bytes_of = |block: usize| {
         let header = &journal[block * 4096..][..80];
-        assert!(header.starts_with(b"HUONJNL\n"), "each batch is one block");
+        assert!(header.starts_with(b"JRNLHUON"), "each batch is one block");
         80 + u32::from_le_bytes(header[64..68].try_into().unwrap()) as usize
     };
     let machine = disk.after_crash(&data, false).unwrap();

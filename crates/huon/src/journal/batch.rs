@@ -1,7 +1,7 @@
 //! A batch: the records of one flush of the journal, in whole blocks.
 //!
 //! ```text
-//!  0  8 bytes  "HUONJNL\n"        40  u64  place
+//!  0  8 bytes  "JRNLHUON"        40  u64  place
 //!  8  u64  checksum of what       48  u64  checksum of the batch before (J2.5)
 //!          follows, to the end    56  u64  txnid of the newest snapshot that it makes durable
 //!          of the records         64  u32  bytes of all records

@@ -168,8 +168,9 @@ pub(crate) trait Storage: Send + Sync {
     fn counts(&self) -> IoCounts;
 }
 
-/// The first bytes of each batch of a journal, so of a journal that is in use.
-pub(crate) const JOURNAL_MAGIC: [u8; 8] = *b"HUONJNL\n";
+/// The first bytes of each batch of a journal, so of a journal that is in use. No meta begins so,
+/// at whatever block a batch lies.
+pub(crate) const JOURNAL_MAGIC: [u8; 8] = *b"JRNLHUON";
 
 /// Bytes of a block of a journal: writes to it begin and end with one.
 pub(crate) const JOURNAL_BLOCK_BYTES: usize = 4096;

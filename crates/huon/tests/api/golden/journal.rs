@@ -77,7 +77,7 @@ fn assert_reader_reads(format: &Format, data: &[u8], journal: &[u8]) -> Vec<usiz
     loop {
         let batch = &journal[place * 4096 % journal.len()..];
         let get = |name: &str| format.get(batch, "batch", name);
-        if format.bytes(batch, "batch", "magic") != b"HUONJNL\n" || get("place") != place as u64 {
+        if format.bytes(batch, "batch", "magic") != b"JRNLHUON" || get("place") != place as u64 {
             break;
         }
         let end = format.block_bytes("batch") + get("record_bytes") as usize;
