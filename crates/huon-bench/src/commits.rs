@@ -49,6 +49,8 @@ pub(crate) struct Worker {
 #[derive(Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Mode {
     Durable,
+    /// Durable by a journal.
+    Journal,
     NoMetaSync,
     Lazy,
     Unsynced,
@@ -59,7 +61,7 @@ enum Mode {
 impl Mode {
     fn open(self, path: &Path) -> Result<Env> {
         let durability = match self {
-            Mode::Durable => Durability::Durable,
+            Mode::Durable | Mode::Journal => Durability::Durable,
             Mode::NoMetaSync => Durability::NoMetaSync,
             Mode::Lazy | Mode::LazyFlushed => Durability::Lazy,
             Mode::Unsynced => Durability::Unsynced,
@@ -67,6 +69,9 @@ impl Mode {
         let mut options = Env::options();
         if self == Mode::LazyFlushed {
             options.flush_after_bytes(4 << 20);
+        }
+        if self == Mode::Journal {
+            options.journal(huon::limits::JOURNAL_BYTES_USUAL);
         }
         Ok(options.durability(durability).open(path)?)
     }
@@ -98,6 +103,12 @@ fn cells() -> Vec<Cell> {
         cell("durable, 8 threads", Mode::Durable, 1, 8),
         cell("durable, 2 processes", Mode::Durable, 2, 1),
         cell("durable, 4 processes", Mode::Durable, 4, 1),
+        cell("journal, 1 thread", Mode::Journal, 1, 1),
+        cell("journal, 2 threads", Mode::Journal, 1, 2),
+        cell("journal, 4 threads", Mode::Journal, 1, 4),
+        cell("journal, 8 threads", Mode::Journal, 1, 8),
+        cell("journal, 2 processes", Mode::Journal, 2, 1),
+        cell("journal, 4 processes", Mode::Journal, 4, 1),
         cell("no-meta-sync, 1 thread", Mode::NoMetaSync, 1, 1),
         cell("lazy, 1 thread", Mode::Lazy, 1, 1),
         cell("lazy, 8 threads", Mode::Lazy, 1, 8),
@@ -135,6 +146,12 @@ pub(crate) fn run(args: &Commits) -> Result<()> {
     }
     print(args, &mut cells);
     Ok(())
+}
+
+/// Flushes of both files.
+fn flushes(env: &Env) -> Result<u64> {
+    let io = env.info()?.io;
+    Ok(io.flushes + io.journal_flushes)
 }
 
 fn file(dir: &Path, at: usize) -> PathBuf {
@@ -204,7 +221,7 @@ pub(crate) fn work(worker: &Worker) -> Result<()> {
     let env = worker.mode.open(&worker.path)?;
     println!("ready");
     std::io::stdin().read_line(&mut String::new())?;
-    let before = env.info()?.io.flushes;
+    let before = flushes(&env)?;
     let started = Instant::now();
     let deadline = started + Duration::from_secs_f64(worker.seconds);
     let mut commits = 0;
@@ -213,13 +230,13 @@ pub(crate) fn work(worker: &Worker) -> Result<()> {
         commits += 1;
     }
     let seconds = started.elapsed().as_secs_f64();
-    println!("\n{commits} {} {seconds}", env.info()?.io.flushes - before);
+    println!("\n{commits} {} {seconds}", flushes(&env)? - before);
     Ok(())
 }
 
 fn in_threads(mode: Mode, round: u32, path: &Path, threads: usize, seconds: f64) -> Result<Done> {
     let env = mode.open(path)?;
-    let before = env.info()?.io.flushes;
+    let before = flushes(&env)?;
     let (stop, start) = (AtomicBool::new(false), Barrier::new(threads + 1));
     let (commits, seconds) = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..threads as u64)
@@ -250,7 +267,7 @@ fn in_threads(mode: Mode, round: u32, path: &Path, threads: usize, seconds: f64)
             started.elapsed().as_secs_f64(),
         ))
     })?;
-    Ok(Done { commits, flushes: env.info()?.io.flushes - before, seconds })
+    Ok(Done { commits, flushes: flushes(&env)? - before, seconds })
 }
 
 /// Commits are numbered apart by rounds and workers: a value that is there already is no work.

@@ -1,6 +1,7 @@
 //! What Huon is to reach, and whether it did. A target compares medians of one run. Those of its
-//! LSM tables are in [`lsm`].
+//! LSM tables are in [`lsm`], those of durable commits by a journal in [`journal`].
 
+mod journal;
 mod lsm;
 
 use super::figures::{Spread, bytes, nanoseconds, quantity, ratio};
@@ -212,7 +213,8 @@ const fn against(
 
 /// Judges every target.
 pub(crate) fn judge(run: &Run) -> Vec<Judged> {
-    TARGETS.iter().chain(lsm::TARGETS).map(|target| target.judge(run)).collect()
+    let all = TARGETS.iter().chain(lsm::TARGETS).chain(journal::TARGETS);
+    all.map(|target| target.judge(run)).collect()
 }
 
 /// Two figures that are compared, as numbers and as the page shows them.
