@@ -263,6 +263,25 @@ pub(crate) enum Bug {
     BeginUnflushed = 422,
     /// The error of a process that would have to replay, and may not write (J5.4).
     ReplayLeftOut = 423,
+    /// What changed in a page, in its record: that leads to the page it was copied from (J1.2).
+    RecordOfBefore = 424,
+    /// The move of a record's end beside its snapshot's image (J1.3).
+    RecordEndKept = 425,
+    /// What the journal holds, in asking what is durable (J3.3).
+    JournaledUncounted = 426,
+    /// The checkpoint from half of the journal on (J4.6).
+    CheckpointNotDue = 427,
+    /// The version of a batch that is meant (J5.5).
+    BatchVersionUnread = 428,
+    /// The journal, where its environment is deleted (J5.6).
+    JournalKept = 429,
+    /// The floor that a commit without a record raises (J5.8).
+    FloorKept = 430,
+    /// The look for the batch that the lock file's durable meta names, where a newer meta is there
+    /// (J4.2).
+    AnchorForgotten = 431,
+    /// The look for the batch before the place that the lock file has, in going on from it (J2.3).
+    JournalPutBack = 432,
 }
 
 /// Whether a bug is planted.

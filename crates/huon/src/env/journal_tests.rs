@@ -6,6 +6,8 @@ use std::time::Duration;
 use super::limits::JOURNAL_BYTES_MIN;
 use super::tests::{T, has, put};
 use crate::journal::{self, BATCH_HEADER_BYTES, BLOCK_BYTES, Batch};
+use crate::lock::{Journaled, Place};
+use crate::os::JOURNAL_MAGIC;
 use crate::os::testing::EIO;
 use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
 use crate::txn::flush::MetaFlush;
@@ -341,6 +343,67 @@ fn a_batch_is_believed_only_behind_its_own() {
     second[8..16].copy_from_slice(&checksum.to_le_bytes());
     let env = options().open_simulated(&after_power_loss(&disk, &journal)).unwrap();
     assert_eq!((0..5).filter(|key| has(&env, *key)).collect::<Vec<_>>(), [0, 1, 2]);
+}
+
+/// J5.5: a batch of a later version is refused by name, and what only looks like one, as the bytes
+/// of a value may, keeps no file from opening.
+#[test]
+fn a_batch_of_another_version_is_refused_where_it_is_meant() {
+    let (disk, env) = with_commits(5);
+    std::mem::forget(env);
+    let mut journal = disk.journal_image();
+    let next = &mut journal[5 * BLOCK_BYTES..6 * BLOCK_BYTES];
+    assert!(next.iter().all(|byte| *byte == 0), "the fifth commit has the last batch");
+    next.as_chunks_mut().0.fill(JOURNAL_MAGIC);
+    let opened = options().open_simulated(&after_power_loss(&disk, &journal)).unwrap();
+    (0..5).for_each(|key| assert!(has(&opened, key), "key {key}"));
+    let (before, next) = journal[4 * BLOCK_BYTES..6 * BLOCK_BYTES].split_at_mut(BLOCK_BYTES);
+    // The uuid; the place; the checksum of the batch before.
+    next[24..40].copy_from_slice(&before[24..40]);
+    next[40..48].copy_from_slice(&5_u64.to_le_bytes());
+    next[48..56].copy_from_slice(&before[8..16]);
+    match options().open_simulated(&after_power_loss(&disk, &journal)) {
+        Err(Error::Version(text)) => assert!(text.contains("journal has version"), "{text}"),
+        other => panic!("{:?}", other.map(|env| env.recovery())),
+    }
+}
+
+/// J4.2: a lock file that was put back, and knows of no meta but one whose journal was written
+/// over, says nothing.
+#[test]
+fn a_lock_file_older_than_the_journal_is_not_gone_by() {
+    let (disk, env) = with_commits(4);
+    put(&env, 4, Durability::Lazy);
+    let lock = disk.lock_image();
+    env.sync().unwrap();
+    let (data, mut journal) = (disk.flushed_image(), disk.journal_image());
+    drop(env);
+    // The batch before the first place.
+    journal[..BLOCK_BYTES].fill(7);
+    let machine = disk.after_crash(&data, true).unwrap();
+    let machine = machine.with_journal_image(&journal).with_lock_image(&lock);
+    let env = options().open_simulated(&machine).unwrap();
+    (0..5).for_each(|key| assert!(has(&env, key), "key {key}"));
+    assert!(env.check().unwrap().is_clean());
+}
+
+/// J2.3: a place that such a lock file has in a journal which was begun anew is not gone on from.
+#[test]
+fn a_place_in_a_journal_of_another_time_is_forgotten() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let env = options().open_simulated(&disk).unwrap();
+    let place = Place { next: 1, anchor: 0, chain: 12_345 };
+    env.last_core().store.board.set_journaled(Some(&Journaled { txnid: 0, tail: 0, place }));
+    std::mem::forget(env);
+    let machine = disk.after_kill(None).unwrap();
+    let env = options().open_simulated(&machine).unwrap();
+    put_all(&env, 0..4);
+    assert!(env.check().unwrap().is_clean());
+    std::mem::forget(env);
+    let lost = machine.after_crash(&machine.flushed_image(), false).unwrap();
+    let lost = lost.with_journal_image(&machine.flushed_journal_image());
+    let env = options().open_simulated(&lost).unwrap();
+    (0..4).for_each(|key| assert!(has(&env, key), "key {key}"));
 }
 
 /// A file as a power loss may leave it: what was flushed, and any part of what was written since.

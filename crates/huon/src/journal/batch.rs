@@ -112,7 +112,7 @@ pub(crate) struct Batch<'b> {
 pub(crate) enum BatchFault {
     /// There is none that is whole.
     None,
-    /// It is whole, or may be, and of a version that this one does not know (J5.5).
+    /// It looks like one of a version that this one does not know (J5.5).
     Version(u32),
 }
 

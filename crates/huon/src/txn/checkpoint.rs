@@ -53,7 +53,8 @@ impl Core {
         let Some(Journaled { txnid: newest, place, .. }) = board.journaled() else { return Ok(()) };
         let used = place.next.saturating_sub(self.durable_info()?.place.anchor);
         let begins_part = place.next / WRITING_BLOCKS != place.anchor / WRITING_BLOCKS;
-        if used * CHECKPOINT_PART > board.journal_blocks() {
+        let is_due = used * CHECKPOINT_PART > board.journal_blocks();
+        if is_due && !planted::is(Bug::CheckpointNotDue) {
             if let Some(_role) = self.try_flusher()? {
                 self.flush_newest(MetaFlush::Now)?;
             }

@@ -48,7 +48,8 @@ impl Core {
         let board = &self.store.board;
         let lost = || Error::corrupt_file("the lock file has lost the newest snapshot");
         let before = board.record_of(base).ok_or_else(lost)?;
-        let none = RecordMark { end: before.end, floor: txnid.0 };
+        let floor = if planted::is(Bug::FloorKept) { before.floor } else { txnid.0 };
+        let none = RecordMark { end: before.end, floor };
         let Some(pages) = pages else { return Ok(none) };
         let mut old = [0; META_BYTES];
         if !board.copy_image(base, &mut old) {
@@ -57,6 +58,7 @@ impl Core {
         let name = BaseName { txnid: Txnid(base.txnid()), checksum: meta_checksum(&old) };
         let Some(record) = pages.end_record(txnid, name, (&old, image))? else { return Ok(none) };
         let end = board.put_record(before.end, record)?;
+        let end = end.filter(|_| !planted::is(Bug::RecordEndKept));
         Ok(end.map_or(none, |end| RecordMark { end, floor: before.floor }))
     }
 

@@ -68,6 +68,9 @@ pub(super) fn open_first(
         _ => Sound::Not,
     };
     initialise(&store, gate, &chosen, issued, sound)?;
+    if chosen.sealed && !recovery::has_journal(&store, journal)? {
+        store.board.forget_journal(gate);
+    }
     if chosen.sealed && chosen.recovery == Recovery::Clean {
         // How much was left unflushed is not known any more; so much that one flush does not do.
         store.board.add_written(store.page_bytes as u64 * u64::from(chosen.meta.used));

@@ -92,6 +92,13 @@ impl Board {
         Ok(())
     }
 
+    /// No journal is used, until [`Board::use_journal`].
+    pub(crate) fn forget_journal(&self, gate: &Gate) {
+        gate.assert_of(self.shared());
+        self.store(JOURNAL_BLOCKS, 0);
+        self.set_journaled(None);
+    }
+
     pub(crate) fn journal_flag(&self, flag: JournalFlag) -> bool {
         self.load(JOURNAL_FLAGS) & flag as u64 != 0
     }
@@ -195,7 +202,8 @@ impl Board {
 
     /// J3.3: the newest snapshot that no power loss takes away.
     pub(crate) fn durable_id(&self) -> u64 {
-        let journaled = self.journaled().map_or(0, |journaled| journaled.txnid);
+        let journaled = self.journaled().filter(|_| !planted::is(Bug::JournaledUncounted));
+        let journaled = journaled.map_or(0, |journaled| journaled.txnid);
         self.durable().txnid().max(journaled)
     }
 

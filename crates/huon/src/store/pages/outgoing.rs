@@ -150,7 +150,9 @@ impl Outgoing {
             } else {
                 Some((page.from, store.page(page.from, used)?))
             };
-            record.page((Pgno(*pgno), &page.buffer), before)?;
+            let unchanged = before.filter(|_| planted::is(Bug::RecordOfBefore));
+            let page = unchanged.map_or(&page.buffer[..], |(_, old)| old);
+            record.page((Pgno(*pgno), page), before)?;
         }
         Ok(())
     }

@@ -13,7 +13,7 @@ use crate::os::{JournalFile, Storage};
 use crate::page::{CommitKind, META_BYTES, Meta, MetaFault, Txnid, meta_checksum};
 use crate::planted::{self, Bug};
 use crate::store::Store;
-use crate::txn::recovery::{Metas, known_metas, replay, tail};
+use crate::txn::recovery::{JournalReader, Metas, known_metas, replay, tail};
 
 /// So much of a new file is looked at to see that nothing was written.
 const BLANK_BYTES_MAX: usize = 1 << 20;
@@ -255,7 +255,7 @@ fn stands(store: &Store, meta: &Meta) -> Result<bool> {
 }
 
 /// The sealed image counts if the durable meta below it is whole and everything born since
-/// verifies; and if the journal does not know of a newer one: then the lock file was put back.
+/// verifies; and if neither the metas nor the journal say that the lock file was put back.
 fn sealed_image(
     store: &Store,
     journal: Option<&dyn JournalFile>,
@@ -268,16 +268,39 @@ fn sealed_image(
     if !fits || !stands(store, durable)? {
         return Ok(None);
     }
-    // The newest meta, whether or not the lock file knows of it.
-    let place = whole.first().map_or(durable.place, |(_, newest)| newest.place);
-    if let Some(journal) = journal.filter(|_| !place.is_none())
-        && replay::newest(store, journal, place)? > Some(left.image.txnid)
-        && !planted::is(Bug::JournalNewer)
+    // Whether or not the lock file knows of it.
+    let newest = whole.first().map_or(durable, |(_, newest)| newest);
+    if let Some(journal) = journal
+        && was_put_back(store, journal, newest, durable, left.image.txnid)?
     {
         return Ok(None);
     }
     let is_there = is_whole(tail::verify(store, &left.image, since))?;
     Ok(is_there.then(|| left.chosen(slot, durable.place, Recovery::Newest)))
+}
+
+/// Whether a lock file, in which snapshot `sealed` is the newest and `durable` the durable meta, is
+/// older than the files: the journal leads to a newer snapshot; or it was begun anew, or written
+/// over from the place on which that meta names, which it is only when a newer one is durable
+/// (J4.2). Of that meta nothing could be recovered any more.
+fn was_put_back(
+    store: &Store,
+    journal: &dyn JournalFile,
+    newest: &Meta,
+    durable: &Meta,
+    sealed: Txnid,
+) -> Result<bool> {
+    if !newest.place.is_none()
+        && replay::newest(store, journal, newest.place)? > Some(sealed)
+        && !planted::is(Bug::JournalNewer)
+    {
+        return Ok(true);
+    }
+    if durable.place.is_none() || durable.place == newest.place {
+        return Ok(false);
+    }
+    let has_anchor = JournalReader::of(store, journal)?.has_anchor(durable.place)?;
+    Ok(!has_anchor && !planted::is(Bug::AnchorForgotten))
 }
 
 /// Whether no client ever wrote behind the first meta: then no page bears any id, and there is no

@@ -91,6 +91,20 @@ pub(crate) fn go_on_by_journal(
     Ok(Chosen { meta, place: Place::default(), recovery, by_journal: true, ..chosen })
 }
 
+/// Whether the journal is there that the lock file says is used. One that was put back may have a
+/// place in a journal that was begun anew.
+pub(crate) fn has_journal(store: &Store, journal: Option<&dyn JournalFile>) -> Result<bool> {
+    let place = store.board.journaled().map(|journaled| journaled.place);
+    if place.is_none() && store.board.journal_blocks() == 0 {
+        return Ok(true);
+    }
+    let Some(journal) = journal else { return Ok(false) };
+    let mut reader = JournalReader::of(store, journal)?;
+    let is_there = place.map_or(Ok(true), |place| reader.has_anchor(place))?;
+    let is_as_long = reader.blocks() == store.board.journal_blocks();
+    Ok(is_there && is_as_long || planted::is(Bug::JournalPutBack))
+}
+
 /// What each meta slot of a file holds.
 pub(crate) type Metas = [std::result::Result<Meta, MetaFault>; META_SLOTS];
 
