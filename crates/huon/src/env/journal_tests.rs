@@ -11,7 +11,7 @@ use crate::os::JOURNAL_MAGIC;
 use crate::os::testing::EIO;
 use crate::sim::{Event, FaultCall, FaultPlan, SimDisk};
 use crate::txn::flush::MetaFlush;
-use crate::{Durability, Env, Error, Recovery, Ticket};
+use crate::{Durability, Env, Error, Recovery, Ticket, WriteTxn};
 
 const JOURNAL_BYTES: u64 = 256 << 10;
 
@@ -365,6 +365,33 @@ fn a_batch_of_another_version_is_refused_where_it_is_meant() {
     match options().open_simulated(&after_power_loss(&disk, &journal)) {
         Err(Error::Version(text)) => assert!(text.contains("journal has version"), "{text}"),
         other => panic!("{:?}", other.map(|env| env.recovery())),
+    }
+}
+
+/// J1.1: what a page was copied from may have been written and dropped in the same transaction,
+/// which has no record then.
+#[test]
+fn a_transaction_that_spilled_and_dropped_pages_commits() {
+    let disk = SimDisk::new(8 << 20).unwrap();
+    let mut options = options();
+    options.page_bytes(256).write_buffer_bytes(2048).grow_bytes(1024).shrink_bytes(1024);
+    let env = options.open_simulated(&disk).unwrap();
+    for count in (5..200_u64).step_by(5) {
+        let mut txn = env.write().unwrap();
+        let t = txn.create_table(&T).unwrap();
+        let put_all = |txn: &mut WriteTxn, count: u64, step: u64| {
+            (0..count).try_for_each(|key| t.put(txn, key * step, &[1; 40]).map(drop))
+        };
+        put_all(&mut txn, count, 7).unwrap();
+        (9..count * 7).try_for_each(|key| t.remove(&mut txn, key).map(drop)).unwrap();
+        let undone = txn.nested(|nested| {
+            put_all(nested, 400, 3)?;
+            Err::<(), _>(Error::Invalid("to be undone"))
+        });
+        assert!(undone.is_err());
+        put_all(&mut txn, 3, 14).unwrap();
+        txn.commit().unwrap();
+        assert!(env.check().unwrap().is_clean());
     }
 }
 

@@ -143,7 +143,10 @@ impl Outgoing {
         for (pgno, page) in pages.iter() {
             if page.what == Body::Value {
                 record.give_up();
-                continue;
+            }
+            // What a page was copied from may be one of the transaction's own, which is gone.
+            if !record.is_wanted() {
+                return Ok(());
             }
             let before = if page.from.is_none() {
                 None
