@@ -196,7 +196,7 @@ fn hostile_differences_fail_or_make_some_page() {
         failed += u64::from(apply(&other, &bad, &mut out).is_err());
     }
     assert!(failed > 0);
-    figure("hostile", "hostile differences of pages", sized(200_000, 10_000) as u64);
+    figure("fuzz", "hostile differences of pages", sized(200_000, 10_000) as u64);
 }
 
 /// The old page comes to its end first, since elements that change are taken for ones that go.
