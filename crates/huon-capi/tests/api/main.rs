@@ -1,6 +1,7 @@
 //! The interface, called from Rust as C calls it, and its header.
 
 mod common;
+mod conformance;
 mod costs;
 mod forks;
 mod header;
