@@ -235,6 +235,12 @@
 #define HUON_TABLE_TYPE 35
 
 /**
+ * The newest commits are in the file's journal, and that is not the one that goes with it; the
+ * message says which file is wanted. Or see HUON_GIVE_UP_JOURNAL.
+ */
+#define HUON_JOURNAL 36
+
+/**
  * The handle was closed, or never was one of its kind.
  */
 #define HUON_BAD_HANDLE 101
@@ -409,6 +415,17 @@
 #define HUON_SLOW_READERS_BEFORE_GROWING 20
 
 /**
+ * Bytes of a journal, 65536 to 64 GiB (16 MiB is usual), by which durable commits wait for one
+ * flush; 0, the default: none. The file is not whole without it until it is closed.
+ */
+#define HUON_JOURNAL_BYTES 32
+
+/**
+ * 1: opens a file whose journal is lost, and gives up the commits that were in it alone.
+ */
+#define HUON_GIVE_UP_JOURNAL 33
+
+/**
  * Nothing was ever committed to the file.
  */
 #define HUON_RECOVERY_NEW 0
@@ -439,6 +456,17 @@
 #define HUON_RECOVERY_BY_HAND 5
 
 /**
+ * It was not, and commits that were durable in the journal were replayed: all of them.
+ */
+#define HUON_RECOVERY_REPLAYED 6
+
+/**
+ * It was not, and its journal is lost: the last checkpoint is there, as HUON_GIVE_UP_JOURNAL
+ * allows. Commits that were durable are missing.
+ */
+#define HUON_RECOVERY_JOURNAL_GIVEN_UP 7
+
+/**
  * The file is an environment, be it a damaged one.
  */
 #define HUON_KIND_ENVIRONMENT 1
@@ -452,6 +480,11 @@
  * It is a file of another store that is known.
  */
 #define HUON_KIND_KNOWN 3
+
+/**
+ * It is the journal of one.
+ */
+#define HUON_KIND_JOURNAL 4
 
 /**
  * It is something else, or nothing.
@@ -555,6 +588,27 @@
 #define HUON_PREFIX 16
 
 /**
+ * There is no journal.
+ */
+#define HUON_JOURNAL_NONE 0
+
+/**
+ * Not yet: the next durable commit is a checkpoint, which begins it.
+ */
+#define HUON_JOURNAL_WAITING 1
+
+/**
+ * They do.
+ */
+#define HUON_JOURNAL_RUNNING 2
+
+/**
+ * A write or flush of it failed, and they go without it until the environment has been closed
+ * everywhere. What was durable still is.
+ */
+#define HUON_JOURNAL_FAILED 3
+
+/**
  * Builds every table of the copy anew, its pages full, without free space.
  */
 #define HUON_COPY_COMPACT 1
@@ -603,6 +657,61 @@
  * A whole one.
  */
 #define HUON_META_WHOLE 3
+
+/**
+ * The metas, at the start of the file.
+ */
+#define HUON_PAGE_META 0
+
+/**
+ * A branch of a tree: it leads to pages a level below.
+ */
+#define HUON_PAGE_BRANCH 1
+
+/**
+ * A leaf: it holds records, or values of one key of a multimap.
+ */
+#define HUON_PAGE_LEAF 2
+
+/**
+ * A leaf of values of one length.
+ */
+#define HUON_PAGE_FIXED_LEAF 3
+
+/**
+ * A large value, in consecutive pages.
+ */
+#define HUON_PAGE_LARGE_VALUE 4
+
+/**
+ * A page of the free list.
+ */
+#define HUON_PAGE_FREE_LIST 5
+
+/**
+ * Free, in consecutive pages: the next write transaction may use them.
+ */
+#define HUON_PAGE_FREE 6
+
+/**
+ * Free, in consecutive pages that some older snapshot still sees.
+ */
+#define HUON_PAGE_RETAINED 7
+
+/**
+ * Goes on; of a table: shows its records.
+ */
+#define HUON_VISIT 0
+
+/**
+ * Of a table: passes over its records.
+ */
+#define HUON_VISIT_SKIP 1
+
+/**
+ * Ends the walk with HUON_STOPPED.
+ */
+#define HUON_VISIT_STOP 2
 
 /**
  * No filters: a value of huon_lsm_options.filter_bits.
@@ -913,6 +1022,24 @@ typedef struct {
 } huon_multi;
 
 /**
+ * Sees a value of the key of that index, among those that were asked for. Returns 0, or anything
+ * else to end the call with HUON_STOPPED.
+ */
+typedef int (*huon_value_fn)(void *context, size_t index, huon_bytes value);
+
+/**
+ * Writes a value to the place where it is to lie, which has so many bytes.
+ */
+typedef void (*huon_fill_fn)(void *context, void *place, size_t len);
+
+/**
+ * Says whether a record stays: 1, or 0 to have it removed. Anything else ends the call with
+ * HUON_STOPPED, and all that is left stays. It sees records in order, and must not use the
+ * transaction.
+ */
+typedef int (*huon_keep_fn)(void *context, huon_bytes key, huon_bytes value);
+
+/**
  * The state of an environment at a moment.
  */
 typedef struct {
@@ -996,6 +1123,26 @@ typedef struct {
      * The next write transaction repairs what an unclean end has left.
      */
     bool is_repair_due;
+    /**
+     * Whether durable commits go by a journal: one of HUON_JOURNAL_NONE to HUON_JOURNAL_FAILED.
+     */
+    int journal;
+    /**
+     * Length of the journal.
+     */
+    uint64_t journal_bytes;
+    /**
+     * Bytes of it in use since the last checkpoint: about what a recovery would read.
+     */
+    uint64_t journal_used_bytes;
+    /**
+     * Batches in it since the last checkpoint, each of one or more commits.
+     */
+    uint64_t journal_batches;
+    /**
+     * The snapshot of the last checkpoint, from which a recovery would go on.
+     */
+    uint64_t journal_checkpoint;
 } huon_info;
 
 /**
@@ -1355,6 +1502,95 @@ typedef struct {
 } huon_meta;
 
 /**
+ * A page, or consecutive pages that belong together.
+ */
+typedef struct {
+    /**
+     * Number of the first: it lies at this number times the page size.
+     */
+    uint32_t pgno;
+    /**
+     * How many they are.
+     */
+    uint32_t page_count;
+    /**
+     * What they are for: one of HUON_PAGE_META to HUON_PAGE_RETAINED.
+     */
+    int kind;
+    /**
+     * Levels between a page and the leaves of its tree.
+     */
+    uint32_t level;
+    /**
+     * The transaction that wrote it.
+     */
+    uint64_t birth;
+    /**
+     * Bytes that hold something, headers included.
+     */
+    uint64_t used_bytes;
+    /**
+     * The other bytes.
+     */
+    uint64_t unused_bytes;
+    /**
+     * The name of its table, the main table's being empty; `data` is NULL if it is no table's.
+     */
+    huon_bytes table;
+    /**
+     * Records or values of a leaf, children of a branch, items of a page of the free list.
+     */
+    uint32_t count;
+    /**
+     * It belongs to the values of one key of a multimap.
+     */
+    bool is_of_values;
+} huon_page;
+
+/**
+ * Sees a page. Returns 0, or anything else to end the walk with HUON_STOPPED.
+ */
+typedef int (*huon_page_fn)(void *context, const huon_page *page);
+
+/**
+ * A table begins. Returns HUON_VISIT, HUON_VISIT_SKIP or HUON_VISIT_STOP.
+ */
+typedef int (*huon_visit_table_fn)(void *context, huon_bytes name, const huon_table_stat *stat);
+
+/**
+ * A record of the table that began last, or a key of a multimap with one of its values. Returns
+ * HUON_VISIT or HUON_VISIT_STOP.
+ */
+typedef int (*huon_visit_record_fn)(void *context, huon_bytes key, huon_bytes value);
+
+/**
+ * What a walk over records calls, where it is not NULL. Set `bytes` to sizeof(huon_visitor) and
+ * the rest to zero first.
+ */
+typedef struct {
+    /**
+     * sizeof(huon_visitor).
+     */
+    size_t bytes;
+    /**
+     * A table begins; NULL: the records of all are shown.
+     */
+    huon_visit_table_fn table;
+    /**
+     * A record.
+     */
+    huon_visit_record_fn record;
+    /**
+     * Something that huon_salvage cannot read, and leaves out.
+     */
+    huon_problem_fn lost;
+    /**
+     * What all are handed.
+     */
+    void *context;
+} huon_visitor;
+
+/**
  * How write-optimised tables are kept; NULL, and 0 in each field: as by default. Set `bytes` to
  * sizeof(huon_lsm_options) and the rest to zero first. The first four are stored with a table when
  * it is made.
@@ -1474,6 +1710,12 @@ typedef struct {
     uint64_t stalls;
 } huon_lsm_stat;
 
+/**
+ * Is told, after each step of something that takes long, how many it has made, in the thread that
+ * called. Ends it with HUON_STOPPED unless it returns 0.
+ */
+typedef int (*huon_step_fn)(void *context, uint64_t steps);
+
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
@@ -1508,8 +1750,8 @@ const char *huon_strerror(int code);
 int huon_options_new(huon_options **options);
 
 /**
- * Sets one of the numbers HUON_PAGE_BYTES to HUON_INHERIT_DURABILITY. HUON_BAD_ARGUMENT for
- * another one, or for a value that it cannot have.
+ * Sets an option, by its number. HUON_BAD_ARGUMENT for one that is only for huon_set, or for a
+ * value that it cannot have.
  */
 int huon_options_set(huon_options *options, int option, uint64_t value);
 
@@ -1531,10 +1773,11 @@ uint32_t huon_version(void);
 
 /**
  * Opens the environment at `path`, and creates it if it is missing; its lock file lies beside it,
- * with `-lock` appended. NULL for `path`: one in memory, of this process. NULL for `options`:
- * those by default. Close it by huon_close. Errors: HUON_NOT_A_DATABASE, HUON_VERSION_UNKNOWN,
- * HUON_CORRUPT, HUON_BUSY if it cannot be shared, HUON_IO. No process may change or shorten the
- * file except through Huon: what follows then is undefined, or SIGBUS.
+ * with `-lock` appended, and its journal, if it has one, with `-journal`. NULL for `path`: one in
+ * memory, of this process. NULL for `options`: those by default. Close it by huon_close. Errors:
+ * HUON_NOT_A_DATABASE, HUON_VERSION_UNKNOWN, HUON_CORRUPT, HUON_JOURNAL, HUON_BUSY if it cannot be
+ * shared, HUON_IO. No process may change or shorten the file except through Huon: what follows
+ * then is undefined, or SIGBUS.
  */
 int huon_open(const char *path, huon_options *options, huon_env **env);
 
@@ -2215,6 +2458,84 @@ int huon_multi_count(huon_txn *txn, huon_multi multi, const huon_range *range, u
 int huon_multi_estimate(huon_txn *txn, huon_multi multi, const huon_range *range, uint64_t *count);
 
 /**
+ * Shows all values of many keys: those of each key in their order, one key after another. Several
+ * times cheaper than one key after another.
+ */
+int huon_multi_get_many(huon_txn *txn,
+                        huon_multi multi,
+                        const huon_bytes *keys,
+                        size_t count,
+                        huon_value_fn each,
+                        void *context);
+
+/**
+ * Has a key have this value alone, and shows those before, as many as there is room for, until the
+ * next huon_replace, huon_take, huon_pop_* or their like of multimaps. `count`, which may be NULL,
+ * tells how many there were.
+ */
+int huon_multi_replace(huon_txn *txn,
+                       huon_multi multi,
+                       huon_bytes key,
+                       huon_bytes value,
+                       huon_bytes *before,
+                       size_t capacity,
+                       size_t *count);
+
+/**
+ * Removes all values of a key, and shows them, as huon_multi_replace does. HUON_NOT_FOUND if it
+ * has none.
+ */
+int huon_multi_take(huon_txn *txn,
+                    huon_multi multi,
+                    huon_bytes key,
+                    huon_bytes *before,
+                    size_t capacity,
+                    size_t *count);
+
+/**
+ * Removes the first pair, and shows it, as huon_replace does. HUON_NOT_FOUND if there is none.
+ */
+int huon_multi_pop_first(huon_txn *txn, huon_multi multi, huon_pair *pair);
+
+/**
+ * Removes the last pair, and shows it, as huon_replace does.
+ */
+int huon_multi_pop_last(huon_txn *txn, huon_multi multi, huon_pair *pair);
+
+/**
+ * Stores a value of `len` bytes that `fill` writes where it is to lie, without a copy: once,
+ * before the call returns. The bytes are zero at first.
+ */
+int huon_reserve(huon_txn *txn,
+                 huon_table table,
+                 huon_bytes key,
+                 size_t len,
+                 huon_fill_fn fill,
+                 void *context);
+
+/**
+ * Removes the records of a range that `keep` does not keep; NULL for `range`: it sees all there
+ * are. `count`, which may be NULL, tells how many were removed. What was removed before an error
+ * or a stop stays removed.
+ */
+int huon_retain(huon_txn *txn,
+                huon_table table,
+                const huon_range *range,
+                huon_keep_fn keep,
+                void *context,
+                uint64_t *count);
+
+/**
+ * Removes the pairs of a range of keys that `keep` does not keep: see huon_retain.
+ */
+int huon_multi_retain(huon_txn *txn,
+                      huon_multi multi,
+                      const huon_range *range,
+                      huon_keep_fn keep,
+                      void *context,
+                      uint64_t *count);
+
+/**
  * Tells the state of an environment; `bytes` is sizeof(huon_info).
  */
 int huon_get_info(huon_env *env, huon_info *info, size_t bytes);
@@ -2295,6 +2616,28 @@ int huon_switch_to_meta(const char *path, uint32_t slot, uint64_t *id);
  * `count`, which may be NULL, tells how many there were.
  */
 int huon_clear_dead_readers(huon_env *env, uint32_t *count);
+
+/**
+ * Shows all pages of the newest snapshot, each once: the metas, the free space, then the tables,
+ * each from its root downwards. `id`, which may be NULL, tells the snapshot. Blocks no writer.
+ * HUON_CORRUPT at the first damage: huon_check goes on.
+ */
+int huon_visit_pages(huon_env *env, huon_page_fn each, void *context, uint64_t *id);
+
+/**
+ * Shows every record of the newest snapshot, the main table's first, without those that name
+ * tables. No comparator is needed, and no writer is blocked. `id`, which may be NULL, tells the
+ * snapshot. HUON_CORRUPT at the first damage: huon_salvage goes on.
+ */
+int huon_visit_records(huon_env *env, const huon_visitor *visitor, uint64_t *id);
+
+/**
+ * Shows every record of the newest snapshot that can be read. Damaged parts are left out, and told
+ * to `lost`. Leaves below a damaged branch are shown, too: of the table that lost them, which
+ * begins a second time, or of one called `huon_rescued`, where old versions of a record may be
+ * among them, the youngest last.
+ */
+int huon_salvage(huon_env *env, const huon_visitor *visitor, uint64_t *id);
 
 /**
  * The write-optimised tables of an environment, which stays open for them. Close it by
@@ -2428,22 +2771,6 @@ int huon_batch_free(huon_batch *batch);
 int huon_lsm_write(huon_lsm *lsm, huon_batch *batch, uint64_t *id);
 
 /**
- * Merges runs in this thread: of the table of that name, or of all if it is empty. `how` is one of
- * HUON_LSM_DUE, HUON_LSM_ALL and HUON_LSM_SHORTEN. Others read and write meanwhile.
- */
-int huon_lsm_compact(huon_lsm *lsm, huon_bytes name, int how);
-
-/**
- * Starts threads that merge what is due, until huon_compactor_stop. A forked child has none.
- */
-int huon_compactor_start(huon_lsm *lsm, huon_compactor **compactor);
-
-/**
- * Ends the threads, and waits for them; NULL is none, and fine. An error is that of their work.
- */
-int huon_compactor_stop(huon_compactor *compactor);
-
-/**
  * Tells what a table consists of; `bytes` is sizeof(huon_lsm_stat).
  */
 int huon_get_lsm_stat(huon_txn *txn, huon_lsm_table *table, huon_lsm_stat *stat, size_t bytes);
@@ -2457,6 +2784,33 @@ int huon_lsm_check(huon_txn *txn,
                    huon_problem_fn problem,
                    void *context,
                    uint64_t *problems);
+
+/**
+ * Merges runs in this thread: of the table of that name, or of all if it is empty. `how` is one of
+ * HUON_LSM_DUE, HUON_LSM_ALL and HUON_LSM_SHORTEN. Others read and write meanwhile.
+ */
+int huon_lsm_compact(huon_lsm *lsm, huon_bytes name, int how);
+
+/**
+ * The same, and tells `step` after each step, and while it waits for the merges of others, how
+ * many there were: a stop ends it in order. `steps`, which may be NULL, tells how many it made.
+ */
+int huon_lsm_compact_with(huon_lsm *lsm,
+                          huon_bytes name,
+                          int how,
+                          huon_step_fn step,
+                          void *context,
+                          uint64_t *steps);
+
+/**
+ * Starts threads that merge what is due, until huon_compactor_stop. A forked child has none.
+ */
+int huon_compactor_start(huon_lsm *lsm, huon_compactor **compactor);
+
+/**
+ * Ends the threads, and waits for them; NULL is none, and fine. An error is that of their work.
+ */
+int huon_compactor_stop(huon_compactor *compactor);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -60,6 +60,25 @@ pub type huon_merge_fn = Option<
     ) -> c_int,
 >;
 
+/// Writes a value to the place where it is to lie, which has so many bytes.
+pub type huon_fill_fn = Option<extern "C" fn(context: *mut c_void, place: *mut c_void, len: usize)>;
+
+/// Says whether a record stays: 1, or 0 to have it removed. Anything else ends the call with
+/// HUON_STOPPED, and all that is left stays. It sees records in order, and must not use the
+/// transaction.
+pub type huon_keep_fn = Option<
+    extern "C" fn(context: *mut c_void, key: huon_bytes<'_>, value: huon_bytes<'_>) -> c_int,
+>;
+
+/// Sees a value of the key of that index, among those that were asked for. Returns 0, or anything
+/// else to end the call with HUON_STOPPED.
+pub type huon_value_fn =
+    Option<extern "C" fn(context: *mut c_void, index: usize, value: huon_bytes<'_>) -> c_int>;
+
+/// Is told, after each step of something that takes long, how many it has made, in the thread that
+/// called. Ends it with HUON_STOPPED unless it returns 0.
+pub type huon_step_fn = Option<extern "C" fn(context: *mut c_void, steps: u64) -> c_int>;
+
 /// A reader that keeps pages from a writer that has no others left.
 #[repr(C)]
 #[derive(Clone, Copy)]
@@ -215,6 +234,53 @@ pub(crate) fn feed(
             codes::HUON_NOT_FOUND => return Ok(()),
             _ => return Err(STOPPED),
         }
+    }
+}
+
+/// A function that says what stays.
+pub(crate) struct Keep {
+    call: extern "C" fn(*mut c_void, huon_bytes<'_>, huon_bytes<'_>) -> c_int,
+    context: *mut c_void,
+    pub(crate) has_stopped: bool,
+}
+
+impl Keep {
+    pub(crate) fn new(
+        call: extern "C" fn(*mut c_void, huon_bytes<'_>, huon_bytes<'_>) -> c_int,
+        context: *mut c_void,
+    ) -> Keep {
+        Keep { call, context, has_stopped: false }
+    }
+
+    /// Whether a record stays; after a stop all do.
+    pub(crate) fn asks(&mut self, key: &[u8], value: &[u8]) -> bool {
+        if self.has_stopped {
+            return true;
+        }
+        let answer = (self.call)(self.context, huon_bytes::of(key), huon_bytes::of(value));
+        self.has_stopped = !matches!(answer, 0 | 1);
+        answer != 0
+    }
+}
+
+/// A function that is told of steps, and whether it has asked to stop.
+pub(crate) struct Steps {
+    call: huon_step_fn,
+    context: *mut c_void,
+    pub(crate) count: u64,
+    pub(crate) has_stopped: bool,
+}
+
+impl Steps {
+    pub(crate) fn new(call: huon_step_fn, context: *mut c_void) -> Steps {
+        Steps { call, context, count: 0, has_stopped: false }
+    }
+
+    /// So many steps were made.
+    pub(crate) fn tell(&mut self, count: u64) -> ControlFlow<()> {
+        self.count = count;
+        self.has_stopped = self.call.is_some_and(|call| call(self.context, count) != 0);
+        if self.has_stopped { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
     }
 }
 

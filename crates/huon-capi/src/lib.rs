@@ -28,6 +28,7 @@ mod callback;
 pub use abi::*;
 pub use bytes::{huon_bytes, huon_pair, huon_str};
 pub use callback::{
-    huon_compare_fn, huon_merge_fn, huon_next_fn, huon_problem_fn, huon_progress, huon_progress_fn,
-    huon_slow_reader, huon_slow_reader_fn, huon_write_fn,
+    huon_compare_fn, huon_fill_fn, huon_keep_fn, huon_merge_fn, huon_next_fn, huon_problem_fn,
+    huon_progress, huon_progress_fn, huon_slow_reader, huon_slow_reader_fn, huon_step_fn,
+    huon_value_fn, huon_write_fn,
 };

@@ -86,6 +86,9 @@ pub const HUON_TABLES_INSIDE: c_int = 33;
 pub const HUON_ENCODE: c_int = 34;
 /// Keys or values of the table are of another type.
 pub const HUON_TABLE_TYPE: c_int = 35;
+/// The newest commits are in the file's journal, and that is not the one that goes with it; the
+/// message says which file is wanted. Or see HUON_GIVE_UP_JOURNAL.
+pub const HUON_JOURNAL: c_int = 36;
 
 /// The handle was closed, or never was one of its kind.
 pub const HUON_BAD_HANDLE: c_int = 101;

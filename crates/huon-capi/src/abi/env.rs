@@ -29,6 +29,11 @@ pub const HUON_RECOVERY_FLUSHED: c_int = 3;
 pub const HUON_RECOVERY_STEPPED_BACK: c_int = 4;
 /// HUON_META_SLOT named what to start from.
 pub const HUON_RECOVERY_BY_HAND: c_int = 5;
+/// It was not, and commits that were durable in the journal were replayed: all of them.
+pub const HUON_RECOVERY_REPLAYED: c_int = 6;
+/// It was not, and its journal is lost: the last checkpoint is there, as HUON_GIVE_UP_JOURNAL
+/// allows. Commits that were durable are missing.
+pub const HUON_RECOVERY_JOURNAL_GIVEN_UP: c_int = 7;
 
 /// The file is an environment, be it a damaged one.
 pub const HUON_KIND_ENVIRONMENT: c_int = 1;
@@ -36,6 +41,8 @@ pub const HUON_KIND_ENVIRONMENT: c_int = 1;
 pub const HUON_KIND_LOCK_FILE: c_int = 2;
 /// It is a file of another store that is known.
 pub const HUON_KIND_KNOWN: c_int = 3;
+/// It is the journal of one.
+pub const HUON_KIND_JOURNAL: c_int = 4;
 /// It is something else, or nothing.
 pub const HUON_KIND_OTHER: c_int = 0;
 
@@ -67,10 +74,11 @@ pub(super) fn duration(ms: i64) -> Duration {
 }
 
 /// Opens the environment at `path`, and creates it if it is missing; its lock file lies beside it,
-/// with `-lock` appended. NULL for `path`: one in memory, of this process. NULL for `options`:
-/// those by default. Close it by huon_close. Errors: HUON_NOT_A_DATABASE, HUON_VERSION_UNKNOWN,
-/// HUON_CORRUPT, HUON_BUSY if it cannot be shared, HUON_IO. No process may change or shorten the
-/// file except through Huon: what follows then is undefined, or SIGBUS.
+/// with `-lock` appended, and its journal, if it has one, with `-journal`. NULL for `path`: one in
+/// memory, of this process. NULL for `options`: those by default. Close it by huon_close. Errors:
+/// HUON_NOT_A_DATABASE, HUON_VERSION_UNKNOWN, HUON_CORRUPT, HUON_JOURNAL, HUON_BUSY if it cannot be
+/// shared, HUON_IO. No process may change or shorten the file except through Huon: what follows
+/// then is undefined, or SIGBUS.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn huon_open(
     path: *const c_char,
@@ -139,6 +147,7 @@ pub unsafe extern "C" fn huon_kind_of(
             FileKind::Environment => HUON_KIND_ENVIRONMENT,
             FileKind::LockFile => HUON_KIND_LOCK_FILE,
             FileKind::Known(_) => HUON_KIND_KNOWN,
+            FileKind::Journal => HUON_KIND_JOURNAL,
             _ => HUON_KIND_OTHER,
         });
         Ok(())
@@ -158,6 +167,8 @@ pub extern "C" fn huon_recovery(
             Recovery::Newest => HUON_RECOVERY_NEWEST,
             Recovery::Flushed => HUON_RECOVERY_FLUSHED,
             Recovery::SteppedBack => HUON_RECOVERY_STEPPED_BACK,
+            Recovery::Replayed => HUON_RECOVERY_REPLAYED,
+            Recovery::JournalGivenUp => HUON_RECOVERY_JOURNAL_GIVEN_UP,
             _ => HUON_RECOVERY_BY_HAND,
         });
         Ok(())

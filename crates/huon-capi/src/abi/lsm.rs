@@ -5,7 +5,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
-use ::huon_lsm::{CompactorThread, Lsm, LsmDef, LsmOptions, RawLsmTable, WriteBatch};
+use ::huon_lsm::{Lsm, LsmDef, LsmOptions, RawLsmTable, WriteBatch};
 use huon_c::Handles;
 
 use super::care::hear;
@@ -28,13 +28,9 @@ pub struct huon_lsm_table(());
 /// a time uses it.
 pub struct huon_batch(());
 
-/// Threads that merge runs.
-pub struct huon_compactor(());
-
-static LSMS: Handles<Lsm> = Handles::new(6);
+pub(super) static LSMS: Handles<Lsm> = Handles::new(6);
 static TABLES: Handles<RawLsmTable> = Handles::new(7);
 static BATCHES: Handles<Own<WriteBatch>> = Handles::new(8);
-static COMPACTORS: Handles<Own<Option<CompactorThread>>> = Handles::new(9);
 
 /// No filters: a value of huon_lsm_options.filter_bits.
 pub const HUON_LSM_NO_FILTERS: u32 = 65535;
@@ -452,60 +448,6 @@ pub extern "C" fn huon_lsm_write(
         close(&BATCHES, batch)?;
         give(id, lsm.write(taken)?);
         Ok(())
-    })
-}
-
-/// Merges what is due.
-pub const HUON_LSM_DUE: c_int = 0;
-/// Merges all runs of each table into one.
-pub const HUON_LSM_ALL: c_int = 1;
-/// Makes the file shorter.
-pub const HUON_LSM_SHORTEN: c_int = 2;
-
-/// Merges runs in this thread: of the table of that name, or of all if it is empty. `how` is one of
-/// HUON_LSM_DUE, HUON_LSM_ALL and HUON_LSM_SHORTEN. Others read and write meanwhile.
-#[unsafe(no_mangle)]
-pub extern "C" fn huon_lsm_compact(lsm: *mut huon_lsm, name: huon_bytes<'_>, how: c_int) -> c_int {
-    border("huon_lsm_compact", || {
-        let (lsm, name) = (object(&LSMS, lsm)?, name.get()?);
-        let mut compactor = lsm.compactor();
-        if !name.is_empty() {
-            compactor = compactor.for_table(name);
-        }
-        match how {
-            HUON_LSM_DUE => compactor.run_until_idle().map(drop)?,
-            HUON_LSM_ALL => compactor.merge_all().map(drop)?,
-            HUON_LSM_SHORTEN => compactor.shorten()?,
-            _ => return Err(Fault::argument("there is no such way to compact")),
-        }
-        Ok(())
-    })
-}
-
-/// Starts threads that merge what is due, until huon_compactor_stop. A forked child has none.
-#[unsafe(no_mangle)]
-pub extern "C" fn huon_compactor_start(
-    lsm: *mut huon_lsm,
-    compactor: Option<&mut MaybeUninit<*mut huon_compactor>>,
-) -> c_int {
-    border("huon_compactor_start", || {
-        enter(&COMPACTORS, compactor, || {
-            Ok(Own::new(Some(object(&LSMS, lsm)?.compactor().spawn()?)))
-        })
-    })
-}
-
-/// Ends the threads, and waits for them; NULL is none, and fine. An error is that of their work.
-#[unsafe(no_mangle)]
-pub extern "C" fn huon_compactor_stop(compactor: *mut huon_compactor) -> c_int {
-    border("huon_compactor_stop", || {
-        let Some(own) = close(&COMPACTORS, compactor)? else { return Ok(()) };
-        if own.is_inherited() {
-            std::mem::forget(own);
-            return Ok(());
-        }
-        let thread = own.get()?.take();
-        Ok(thread.map_or(Ok(()), CompactorThread::stop)?)
     })
 }
 

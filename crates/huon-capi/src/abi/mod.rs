@@ -3,8 +3,10 @@
 pub(crate) mod codes;
 pub(crate) mod error;
 
+mod ask;
 mod batch;
 mod care;
+mod compactor;
 mod cursor;
 mod def;
 mod env;
@@ -15,10 +17,13 @@ mod range;
 mod report;
 mod table;
 mod txn;
+mod visit;
 
+pub use ask::*;
 pub use batch::*;
 pub use care::*;
 pub use codes::*;
+pub use compactor::*;
 pub use cursor::*;
 pub use def::*;
 pub use env::*;
@@ -30,3 +35,4 @@ pub use range::*;
 pub use report::*;
 pub use table::*;
 pub use txn::*;
+pub use visit::*;

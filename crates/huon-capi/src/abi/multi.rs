@@ -1,14 +1,17 @@
 //! Multimaps.
 
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::mem::MaybeUninit;
+
+use huon::RawMulti;
 
 use super::def::{huon_multi, huon_table_options, multi_def};
 use super::env::answer;
 use super::range::{huon_range, within};
 use super::txn::{huon_txn, in_view, inside, write};
 use crate::border::{Fault, Res, border, done, fill, found, give, wanted};
-use crate::bytes::{huon_bytes, huon_pair, items, options, shown, shown_pair};
+use crate::bytes::{Out, huon_bytes, huon_pair, items, options, room, shown, shown_pair};
+use crate::callback::{STOPPED, huon_value_fn};
 
 /// Opens the multimap of that name, if it exists in what the transaction shows: see
 /// huon_table_open.
@@ -355,4 +358,126 @@ pub extern "C" fn huon_multi_estimate(
         let range = within(txn, range, multi)?;
         answer(count, in_view!(txn, txn => Ok(multi.estimate(txn, range.bounds())?))?)
     })
+}
+
+/// Shows all values of many keys: those of each key in their order, one key after another. Several
+/// times cheaper than one key after another.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_multi_get_many(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    keys: *const huon_bytes<'_>,
+    count: usize,
+    each: huon_value_fn,
+    context: *mut c_void,
+) -> c_int {
+    border("huon_multi_get_many", || {
+        let (multi, each) = (multi.get()?, wanted(each)?);
+        // SAFETY: A2.
+        let keys = unsafe { items(keys, count) }?.iter();
+        let keys: Vec<&[u8]> = keys.map(|key| key.get()).collect::<Res<_>>()?;
+        in_view!(txn, txn => {
+            let mut shown = Ok(());
+            multi.get_many(txn, &keys, |index, values| {
+                if shown.is_ok() {
+                    shown = show_values(values, |value| each(context, index, value));
+                }
+            })?;
+            shown
+        })
+    })
+}
+
+/// Shows values until one is the last, or the caller asks to stop.
+fn show_values<'t>(
+    mut values: impl Iterator<Item = huon::Result<&'t [u8]>>,
+    each: impl Fn(huon_bytes<'_>) -> c_int,
+) -> Res<()> {
+    values.try_for_each(|value| match each(huon_bytes::of(value?)) {
+        0 => Ok(()),
+        _ => Err(STOPPED),
+    })
+}
+
+/// Has a key have this value alone, and shows those before, as many as there is room for, until the
+/// next huon_replace, huon_take, huon_pop_* or their like of multimaps. `count`, which may be NULL,
+/// tells how many there were.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_multi_replace(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    key: huon_bytes<'_>,
+    value: huon_bytes<'_>,
+    before: *mut huon_bytes<'static>,
+    capacity: usize,
+    count: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_multi_replace", || {
+        // SAFETY: A2.
+        let room = unsafe { room(before, capacity) }?;
+        let (multi, pair) = (multi.get()?, (key.get()?, value.get()?));
+        let before = inside(txn, |inside| {
+            let before = inside.change(pair, |txn, key, value| multi.replace(txn, key, value))?;
+            Ok(inside.keep_all(before, room))
+        })?;
+        give(count, before);
+        Ok(())
+    })
+}
+
+/// Removes all values of a key, and shows them, as huon_multi_replace does. HUON_NOT_FOUND if it
+/// has none.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_multi_take(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    key: huon_bytes<'_>,
+    before: *mut huon_bytes<'static>,
+    capacity: usize,
+    count: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_multi_take", || {
+        // SAFETY: A2.
+        let room = unsafe { room(before, capacity) }?;
+        let (multi, key) = (multi.get()?, key.get()?);
+        let before = inside(txn, |inside| {
+            let before = inside.change((key, &[]), |txn, key, _| multi.take(txn, key))?;
+            Ok(inside.keep_all(before, room))
+        })?;
+        give(count, before);
+        done(before > 0, Fault::NOT_FOUND)
+    })
+}
+
+/// Removes the first pair (`last`: the last one), and shows it.
+fn pop(txn: *mut huon_txn, multi: RawMulti, last: bool, pair: Out<'_, huon_pair<'_>>) -> Res<()> {
+    inside(txn, |inside| {
+        let txn = inside.writer()?;
+        let popped = if last { multi.pop_last(txn)? } else { multi.pop_first(txn)? };
+        let (key, value) = found(popped)?;
+        if let Some(pair) = pair {
+            *pair = inside.keep_pair(key.bytes(), value.bytes());
+        }
+        Ok(())
+    })
+}
+
+/// Removes the first pair, and shows it, as huon_replace does. HUON_NOT_FOUND if there is none.
+#[unsafe(no_mangle)]
+pub extern "C" fn huon_multi_pop_first(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    pair: Option<&mut MaybeUninit<huon_pair<'_>>>,
+) -> c_int {
+    border("huon_multi_pop_first", || pop(txn, multi.get()?, false, pair))
+}
+
+/// Removes the last pair, and shows it, as huon_replace does.
+#[unsafe(no_mangle)]
+pub extern "C" fn huon_multi_pop_last(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    pair: Option<&mut MaybeUninit<huon_pair<'_>>>,
+) -> c_int {
+    border("huon_multi_pop_last", || pop(txn, multi.get()?, true, pair))
 }

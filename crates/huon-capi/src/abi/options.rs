@@ -58,6 +58,11 @@ pub const HUON_META_SLOT: c_int = 18;
 pub const HUON_INHERIT_DURABILITY: c_int = 19;
 /// 1: slow readers are asked about before the file grows. While it is open only.
 pub const HUON_SLOW_READERS_BEFORE_GROWING: c_int = 20;
+/// Bytes of a journal, 65536 to 64 GiB (16 MiB is usual), by which durable commits wait for one
+/// flush; 0, the default: none. The file is not whole without it until it is closed.
+pub const HUON_JOURNAL_BYTES: c_int = 32;
+/// 1: opens a file whose journal is lost, and gives up the commits that were in it alone.
+pub const HUON_GIVE_UP_JOURNAL: c_int = 33;
 
 static OPTIONS: Handles<Own<Options>> = Handles::new(1);
 
@@ -68,8 +73,8 @@ pub extern "C" fn huon_options_new(options: Option<&mut MaybeUninit<*mut huon_op
     border("huon_options_new", || enter(&OPTIONS, options, || Ok(Own::new(huon::Env::options()))))
 }
 
-/// Sets one of the numbers HUON_PAGE_BYTES to HUON_INHERIT_DURABILITY. HUON_BAD_ARGUMENT for
-/// another one, or for a value that it cannot have.
+/// Sets an option, by its number. HUON_BAD_ARGUMENT for one that is only for huon_set, or for a
+/// value that it cannot have.
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_options_set(options: *mut huon_options, option: c_int, value: u64) -> c_int {
     border("huon_options_set", || {
@@ -142,6 +147,8 @@ fn set(options: &mut Options, option: c_int, value: u64) -> Res<()> {
         HUON_LOCK_TIMEOUT_MS => options.lock_timeout(millis),
         HUON_META_SLOT => options.meta_slot(u8::try_from(value).map_err(|_| NO_VALUE)?),
         HUON_INHERIT_DURABILITY => options.inherit_durability(flag(value)?),
+        HUON_JOURNAL_BYTES => options.journal(value),
+        HUON_GIVE_UP_JOURNAL => options.give_up_journal(flag(value)?),
         _ => return Err(NO_OPTION),
     };
     Ok(())

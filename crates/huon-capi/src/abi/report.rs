@@ -6,6 +6,7 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+use huon::{JournalState, TableStat};
 use huon_c::View;
 
 use super::env::{answer, env_of, huon_env};
@@ -57,7 +58,27 @@ pub struct huon_info {
     pub is_poisoned: bool,
     /// The next write transaction repairs what an unclean end has left.
     pub is_repair_due: bool,
+    /// Whether durable commits go by a journal: one of HUON_JOURNAL_NONE to HUON_JOURNAL_FAILED.
+    pub journal: c_int,
+    /// Length of the journal.
+    pub journal_bytes: u64,
+    /// Bytes of it in use since the last checkpoint: about what a recovery would read.
+    pub journal_used_bytes: u64,
+    /// Batches in it since the last checkpoint, each of one or more commits.
+    pub journal_batches: u64,
+    /// The snapshot of the last checkpoint, from which a recovery would go on.
+    pub journal_checkpoint: u64,
 }
+
+/// There is no journal.
+pub const HUON_JOURNAL_NONE: c_int = 0;
+/// Not yet: the next durable commit is a checkpoint, which begins it.
+pub const HUON_JOURNAL_WAITING: c_int = 1;
+/// They do.
+pub const HUON_JOURNAL_RUNNING: c_int = 2;
+/// A write or flush of it failed, and they go without it until the environment has been closed
+/// everywhere. What was durable still is.
+pub const HUON_JOURNAL_FAILED: c_int = 3;
 
 /// Tells the state of an environment; `bytes` is sizeof(huon_info).
 #[unsafe(no_mangle)]
@@ -68,6 +89,7 @@ pub unsafe extern "C" fn huon_get_info(
 ) -> c_int {
     border("huon_get_info", || {
         let found = env_of(env)?.info()?;
+        let journal = found.journal;
         let told = huon_info {
             page_bytes: found.page_bytes,
             key_bytes_max: found.key_bytes_max,
@@ -89,6 +111,16 @@ pub unsafe extern "C" fn huon_get_info(
             uuid: found.uuid,
             is_poisoned: found.poisoned,
             is_repair_due: found.repair_due,
+            journal: match journal.map(|journal| journal.state) {
+                None => HUON_JOURNAL_NONE,
+                Some(JournalState::Waiting) => HUON_JOURNAL_WAITING,
+                Some(JournalState::Running) => HUON_JOURNAL_RUNNING,
+                Some(_) => HUON_JOURNAL_FAILED,
+            },
+            journal_bytes: journal.map_or(0, |journal| journal.bytes),
+            journal_used_bytes: journal.map_or(0, |journal| journal.used_bytes),
+            journal_batches: journal.map_or(0, |journal| journal.batches),
+            journal_checkpoint: journal.map_or(0, |journal| journal.checkpoint),
         };
         // SAFETY: A2.
         unsafe { report(info, bytes, told) }
@@ -236,21 +268,25 @@ pub unsafe extern "C" fn huon_get_table_stat(
     border("huon_get_table_stat", || {
         let name = name.get()?;
         let stat_of = in_view!(txn, txn => Ok(txn.table_stat(name)?))?;
-        let table = found(stat_of)?;
-        let told = huon_table_stat {
-            entries: table.entries,
-            sequence: table.sequence,
-            changed: table.changed,
-            branch_pages: table.branch_pages,
-            leaf_pages: table.leaf_pages,
-            overflow_pages: table.overflow_pages,
-            depth: table.depth.into(),
-            value_bytes: table.value_bytes.unwrap_or(0),
-            is_multi: table.values.is_some(),
-        };
+        let told = table_stat(&found(stat_of)?);
         // SAFETY: A2.
         unsafe { report(stat, bytes, told) }
     })
+}
+
+/// The size of a table, for C.
+pub(super) fn table_stat(table: &TableStat) -> huon_table_stat {
+    huon_table_stat {
+        entries: table.entries,
+        sequence: table.sequence,
+        changed: table.changed,
+        branch_pages: table.branch_pages,
+        leaf_pages: table.leaf_pages,
+        overflow_pages: table.overflow_pages,
+        depth: table.depth.into(),
+        value_bytes: table.value_bytes.unwrap_or(0),
+        is_multi: table.values.is_some(),
+    }
 }
 
 /// What a transaction has cost so far, in bytes. Of one that reads, only the first three are told.

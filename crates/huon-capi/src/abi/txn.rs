@@ -11,7 +11,7 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 use std::sync::Arc;
 
-use huon::{Error, Parked, ReadTxn, Resting, Ticket, WriteTxn};
+use huon::{Bytes, Error, Owned, Parked, ReadTxn, Resting, Ticket, WriteTxn};
 use huon_c::{Handles, Recent, Spare, View};
 
 use super::codes::{HUON_BAD_TXN, HUON_TIMED_OUT};
@@ -50,6 +50,8 @@ pub(super) struct Inside {
     pub(super) stage: Stage,
     /// What was shown last that lies in no page.
     kept: Vec<u8>,
+    /// The same of several values of a key.
+    kept_values: Vec<Owned<Bytes>>,
     names: Vec<Vec<u8>>,
     /// For what is copied before it is stored.
     room: Vec<u8>,
@@ -78,7 +80,13 @@ const NOT_THERE: Fault = Fault::Misuse(
 
 impl Inside {
     fn new(stage: Stage) -> Inside {
-        Inside { stage, kept: Vec::new(), names: Vec::new(), room: Vec::new() }
+        Inside {
+            stage,
+            kept: Vec::new(),
+            kept_values: Vec::new(),
+            names: Vec::new(),
+            room: Vec::new(),
+        }
     }
 
     /// The engine's transaction.
@@ -112,6 +120,17 @@ impl Inside {
     ) -> MaybeUninit<huon_pair<'static>> {
         self.kept = [key, value].concat();
         shown_pair(self.kept.split_at(key.len()))
+    }
+
+    /// The same for values, of which as many are shown as there is room for; how many they are.
+    pub(super) fn keep_all(
+        &mut self,
+        values: Vec<Owned<Bytes>>,
+        room: &mut [MaybeUninit<huon_bytes<'static>>],
+    ) -> usize {
+        self.kept_values = values;
+        room.iter_mut().zip(&self.kept_values).for_each(|(to, value)| *to = shown(value.bytes()));
+        self.kept_values.len()
     }
 
     /// A change with a key and a value of its own (X3).

@@ -1,5 +1,6 @@
 //! The interface, called from Rust as C calls it, and its header.
 
+mod asking;
 mod common;
 mod conformance;
 mod costs;
