@@ -1,23 +1,29 @@
 // huon.hpp: Huon in C++17, over huon.h. Header only; link to libhuon.
 //
-// Owners (env, options, txn, cursor) close what they own; moved-from ones own nothing. Tables and
-// multimaps are values. What goes wrong is a huon::error; what is not there is an empty optional,
-// never an exception. A string_view that is shown stays as huon_bytes does: until its read
-// transaction ends, or the next change of its write transaction.
+// Owners (env, options, txn, cursor, ticket, lsm, lsm_table) close what they own; moved-from ones
+// own nothing. Tables and multimaps are values; typed ones have keys and values of a program's
+// types, in the form that all of Huon's languages read. What goes wrong is a huon::error; what is
+// not there is an empty optional, never an exception. A string_view that is shown stays as
+// huon_bytes does: until its read transaction ends, or the next change of its write transaction.
 #ifndef HUON_HPP
 #define HUON_HPP
 
 #include <huon.h>
 
 #include <array>
+#include <cerrno>
+#include <cstddef>
 #include <cstdint>
 #include <cstring>
-#include <initializer_list>
+#include <exception>
+#include <functional>
 #include <iterator>
 #include <optional>
+#include <ostream>
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
@@ -67,6 +73,42 @@ inline std::string_view view(huon_bytes bytes) noexcept
 {
     return {static_cast<const char *>(bytes.data), bytes.len};
 }
+
+// The options of a call in C, whose first field is their length.
+template <typename T>
+T sized() noexcept
+{
+    T of;
+    std::memset(&of, 0, sizeof of);
+    of.bytes = sizeof of;
+    return of;
+}
+
+// A callback that is handed to C, through which nothing is thrown: what it throws ends the call,
+// and is thrown again behind it.
+template <typename Work>
+struct caller {
+    Work work;
+    std::exception_ptr thrown = nullptr;
+
+    template <typename... Args>
+    int call(int otherwise, Args... args) noexcept
+    {
+        if (thrown) return otherwise;
+        try {
+            return work(args...);
+        } catch (...) {
+            thrown = std::current_exception();
+            return otherwise;
+        }
+    }
+
+    int checked(int code)
+    {
+        if (thrown) std::rethrow_exception(std::exchange(thrown, nullptr));
+        return detail::checked(code);
+    }
+};
 
 // A handle that is closed once.
 template <typename H, int (*Close)(H *)>
@@ -128,6 +170,30 @@ private:
     std::string_view to_;
 };
 
+// A commit whose durability can be waited for, in any thread.
+class ticket {
+public:
+    explicit ticket(huon_ticket *handle) noexcept : own_(handle) {}
+
+    void wait() const { detail::checked(huon_ticket_wait(own_.get(), -1)); }
+
+    // Whether it is durable within so many milliseconds, while others flush; 0 only asks.
+    bool wait(std::int64_t timeout_ms) const
+    {
+        return detail::checked(huon_ticket_wait(own_.get(), timeout_ms)) == HUON_OK;
+    }
+
+    std::uint64_t id() const
+    {
+        std::uint64_t id;
+        detail::checked(huon_ticket_id(own_.get(), &id));
+        return id;
+    }
+
+private:
+    detail::owner<huon_ticket, huon_ticket_free> own_;
+};
+
 // A transaction, which is aborted unless it was committed.
 class txn {
 public:
@@ -144,6 +210,23 @@ public:
     }
 
     void commit() { detail::checked(huon_commit(own_.release())); }
+
+    // With a durability of its own, HUON_DURABLE to HUON_UNSYNCED; the id of its snapshot.
+    std::uint64_t commit(int durability)
+    {
+        std::uint64_t id;
+        detail::checked(huon_commit_with(own_.release(), durability, &id));
+        return id;
+    }
+
+    // Commits at once; the ticket waits until no power loss can take it away.
+    ticket commit_ticket()
+    {
+        huon_ticket *handle;
+        detail::checked(huon_commit_ticket(own_.release(), &handle));
+        return ticket(handle);
+    }
+
     void abort() noexcept { own_.reset(nullptr); }
 
     // Of a read transaction.
@@ -151,6 +234,22 @@ public:
     void renew() { detail::checked(huon_renew(raw())); }
     void park() { detail::checked(huon_park(raw())); }
     void unpark() { detail::checked(huon_unpark(raw())); }
+
+    // Runs `work` as a nested transaction: what it did is undone if it throws.
+    template <typename Work>
+    void nested(Work &&work)
+    {
+        savepoint({});
+        try {
+            std::forward<Work>(work)(*this);
+        } catch (...) {
+            // The transaction may be broken, which is no second exception.
+            if (huon_roll_back_to(raw(), detail::bytes({})) == HUON_OK)
+                huon_release(raw(), detail::bytes({}));
+            throw;
+        }
+        release({});
+    }
 
     void savepoint(std::string_view name)
     {
@@ -203,25 +302,43 @@ private:
     detail::owner<huon_cursor, huon_cursor_close> own_;
 };
 
+namespace detail {
+
+// What a scan shows of a pair.
+template <typename Shown>
+struct show;
+
+template <>
+struct show<record> {
+    static record pair(const huon_pair &of) noexcept { return {view(of.key), view(of.value)}; }
+};
+
+template <>
+struct show<std::string_view> {
+    static std::string_view pair(const huon_pair &of) noexcept { return view(of.value); }
+};
+
+} // namespace detail
+
 // The records of a range, for `for`; 64 are fetched at a time. Its iterators are input iterators of
 // one type, and good while it and its transaction are. Nothing may be changed meanwhile: a cursor
 // is for that.
-class records {
+template <typename Shown>
+class scan {
 public:
     class iterator {
     public:
         using iterator_category = std::input_iterator_tag;
-        using value_type = record;
+        using value_type = Shown;
         using difference_type = std::ptrdiff_t;
-        using pointer = const record *;
-        using reference = record;
+        using pointer = const Shown *;
+        using reference = Shown;
 
         iterator() noexcept = default;
 
-        record operator*() const noexcept
+        Shown operator*() const
         {
-            const huon_pair &pair = of_->pairs_[of_->at_];
-            return {detail::view(pair.key), detail::view(pair.value)};
+            return detail::show<Shown>::pair(of_->pairs_[of_->at_]);
         }
         iterator &operator++()
         {
@@ -236,13 +353,13 @@ public:
         friend bool operator!=(const iterator &a, const iterator &b) noexcept { return !(a == b); }
 
     private:
-        friend class records;
-        explicit iterator(records *of) noexcept : of_(of) {}
+        friend class scan;
+        explicit iterator(scan *of) noexcept : of_(of) {}
 
-        records *of_ = nullptr;
+        scan *of_ = nullptr;
     };
 
-    records(const txn &by, cursor over, bool backwards) noexcept
+    scan(const txn &by, cursor over, bool backwards) noexcept
         : by_(by.raw()), over_(std::move(over)), backwards_(backwards)
     {
     }
@@ -266,6 +383,32 @@ private:
     std::size_t count_ = 0;
     std::size_t at_ = 0;
 };
+
+// Records of a table, or pairs of a multimap.
+using records = scan<record>;
+// Values of one key of a multimap.
+using values = scan<std::string_view>;
+
+namespace detail {
+
+// Removes what `keep` does not keep, of a table or a multimap.
+template <typename Retain, typename Of, typename Keep>
+std::uint64_t retained(Retain retain, txn &by, Of of, Keep &keep, const range &keys)
+{
+    auto work = [&](huon_bytes key, huon_bytes value) -> int {
+        return keep(record{view(key), view(value)}) ? 1 : 0;
+    };
+    caller<decltype(work)> caller{work};
+    auto call = [](void *context, huon_bytes key, huon_bytes value) -> int {
+        return static_cast<detail::caller<decltype(work)> *>(context)->call(-1, key, value);
+    };
+    std::uint64_t count = 0;
+    huon_range raw = keys.raw();
+    caller.checked(retain(by.raw(), of, &raw, call, &caller, &count));
+    return count;
+}
+
+} // namespace detail
 
 // A table: a value, good in all transactions of its environment.
 class table {
@@ -339,6 +482,92 @@ public:
                                                   detail::bytes(value))) == HUON_OK;
     }
 
+    // Stores a value if the key has one; whether it did.
+    bool update(txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_update(by.raw(), raw_, detail::bytes(key),
+                                           detail::bytes(value))) == HUON_OK;
+    }
+
+    // Stores `value` where there is `expected`; either may be none. Whether it was.
+    bool compare_and_set(txn &by, std::string_view key, std::optional<std::string_view> expected,
+                         std::optional<std::string_view> value) const
+    {
+        huon_bytes now = detail::bytes(expected.value_or(""));
+        huon_bytes then = detail::bytes(value.value_or(""));
+        return detail::checked(huon_compare_and_set(by.raw(), raw_, detail::bytes(key),
+                                                    expected ? &now : nullptr,
+                                                    value ? &then : nullptr)) == HUON_OK;
+    }
+
+    // Stores records, of anything that has pairs of keys and values.
+    template <typename Records>
+    void put_many(txn &by, const Records &records) const
+    {
+        std::vector<huon_pair> pairs;
+        for (const auto &[key, value] : records)
+            pairs.push_back({detail::bytes(key), detail::bytes(value)});
+        detail::checked(huon_put_many(by.raw(), raw_, pairs.data(), pairs.size(), nullptr));
+    }
+
+    // Stores a value of so many bytes, which `fill(char *)` writes where it is to lie.
+    template <typename Fill>
+    void reserve(txn &by, std::string_view key, std::size_t len, Fill fill) const
+    {
+        auto work = [&](void *place) { fill(static_cast<char *>(place)); return 0; };
+        detail::caller<decltype(work)> caller{work};
+        auto call = [](void *context, void *place, std::size_t) {
+            static_cast<detail::caller<decltype(work)> *>(context)->call(0, place);
+        };
+        caller.checked(huon_reserve(by.raw(), raw_, detail::bytes(key), len, call, &caller));
+    }
+
+    // Removes the records of a range that `keep(record)` does not keep; how many.
+    template <typename Keep>
+    std::uint64_t retain(txn &by, Keep keep, const range &keys = range::all()) const
+    {
+        return detail::retained(huon_retain, by, raw_, keep, keys);
+    }
+
+    // The value before, if there was one; it lies in no page any more.
+    std::optional<std::string> take(txn &by, std::string_view key) const
+    {
+        huon_bytes old;
+        if (detail::checked(huon_take(by.raw(), raw_, detail::bytes(key), &old)) != HUON_OK)
+            return std::nullopt;
+        return std::string(detail::view(old));
+    }
+    std::optional<std::string> replace(txn &by, std::string_view key, std::string_view value) const
+    {
+        huon_bytes old, stored = detail::bytes(value);
+        detail::checked(huon_replace(by.raw(), raw_, detail::bytes(key), stored, &old));
+        if (!old.data) return std::nullopt;
+        return std::string(detail::view(old));
+    }
+
+    // Removes the first or last record, and shows it until the next call that removes one so.
+    std::optional<record> pop_first(txn &by) const
+    {
+        return found([&](huon_pair *to) { return huon_pop_first(by.raw(), raw_, to); });
+    }
+    std::optional<record> pop_last(txn &by) const
+    {
+        return found([&](huon_pair *to) { return huon_pop_last(by.raw(), raw_, to); });
+    }
+
+    // Takes so many numbers of the table's sequence; the first of them.
+    std::uint64_t sequence(txn &by, std::uint64_t count = 1) const
+    {
+        std::uint64_t first;
+        detail::checked(huon_sequence(by.raw(), raw_, count, &first));
+        return first;
+    }
+
+    void clear(txn &by) const { detail::checked(huon_table_clear(by.raw(), raw_)); }
+
+    // Deletes the table; whether it was there.
+    bool drop(txn &by) const { return detail::checked(huon_table_drop(by.raw(), raw_)) == HUON_OK; }
+
     void append(txn &by, std::string_view key, std::string_view value) const
     {
         detail::checked(huon_append(by.raw(), raw_, detail::bytes(key), detail::bytes(value)));
@@ -362,6 +591,13 @@ public:
     {
         std::uint64_t count;
         detail::checked(huon_count(by.raw(), raw_, nullptr, &count));
+        return count;
+    }
+    std::uint64_t count(const txn &by, const range &keys) const
+    {
+        std::uint64_t count;
+        huon_range raw = keys.raw();
+        detail::checked(huon_count(by.raw(), raw_, &raw, &count));
         return count;
     }
 
@@ -397,6 +633,305 @@ private:
     huon_table raw_;
 };
 
+// A multimap: a key may have many values, in order and none twice. A value, as a table is.
+class multi {
+public:
+    explicit multi(huon_multi raw) noexcept : raw_(raw) {}
+
+    huon_multi raw() const noexcept { return raw_; }
+
+    // The first value of a key.
+    std::optional<std::string_view> get(const txn &by, std::string_view key) const
+    {
+        huon_bytes value;
+        int code = detail::checked(huon_multi_get(by.raw(), raw_, detail::bytes(key), &value));
+        if (code != HUON_OK) return std::nullopt;
+        return detail::view(value);
+    }
+
+    bool contains(const txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_multi_contains(by.raw(), raw_, detail::bytes(key),
+                                                   detail::bytes(value))) == HUON_OK;
+    }
+
+    std::uint64_t count(const txn &by, std::string_view key) const
+    {
+        std::uint64_t count;
+        detail::checked(huon_multi_count_values(by.raw(), raw_, detail::bytes(key), &count));
+        return count;
+    }
+
+    // How many pairs there are.
+    std::uint64_t size(const txn &by) const
+    {
+        std::uint64_t count;
+        detail::checked(huon_multi_count(by.raw(), raw_, nullptr, &count));
+        return count;
+    }
+
+    // for (std::string_view value : tags.values(txn, "red"))
+    huon::values values(const txn &by, std::string_view key, bool backwards = false) const
+    {
+        huon_cursor *handle;
+        detail::checked(huon_multi_values_open(by.raw(), raw_, detail::bytes(key), &handle));
+        return shown<huon::values>(by, huon::cursor(handle), backwards);
+    }
+
+    // Calls `each(index, value)` for the values of many keys, those of each in their order.
+    template <typename Keys, typename Each>
+    void get_many(const txn &by, const Keys &keys, Each each) const
+    {
+        std::vector<huon_bytes> wanted;
+        for (const auto &key : keys) wanted.push_back(detail::bytes(key));
+        auto work = [&](std::size_t index, huon_bytes value) -> int {
+            each(index, detail::view(value));
+            return 0;
+        };
+        detail::caller<decltype(work)> caller{work};
+        auto call = [](void *context, std::size_t index, huon_bytes value) -> int {
+            return static_cast<detail::caller<decltype(work)> *>(context)->call(-1, index, value);
+        };
+        caller.checked(huon_multi_get_many(by.raw(), raw_, wanted.data(), wanted.size(), call,
+                                           &caller));
+    }
+
+    // Adds a value to those of a key; whether it was not among them.
+    bool put(txn &by, std::string_view key, std::string_view value) const
+    {
+        bool is_new;
+        huon_bytes stored = detail::bytes(value);
+        detail::checked(huon_multi_put(by.raw(), raw_, detail::bytes(key), stored, &is_new));
+        return is_new;
+    }
+
+    // Has a key have this value alone; how many it had.
+    std::uint64_t set(txn &by, std::string_view key, std::string_view value) const
+    {
+        std::uint64_t before;
+        huon_bytes stored = detail::bytes(value);
+        detail::checked(huon_multi_set(by.raw(), raw_, detail::bytes(key), stored, &before));
+        return before;
+    }
+
+    // Removes a value; whether it was there.
+    bool remove(txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_multi_remove(by.raw(), raw_, detail::bytes(key),
+                                                 detail::bytes(value))) == HUON_OK;
+    }
+
+    // Removes all values of a key; how many there were.
+    std::uint64_t remove(txn &by, std::string_view key) const
+    {
+        std::uint64_t count = 0;
+        detail::checked(huon_multi_remove_key(by.raw(), raw_, detail::bytes(key), &count));
+        return count;
+    }
+
+    std::uint64_t remove(txn &by, const range &keys) const
+    {
+        std::uint64_t count;
+        huon_range raw = keys.raw();
+        detail::checked(huon_multi_remove_range(by.raw(), raw_, &raw, &count));
+        return count;
+    }
+
+    // Removes the pairs of a range that `keep(record)` does not keep; how many.
+    template <typename Keep>
+    std::uint64_t retain(txn &by, Keep keep, const range &keys = range::all()) const
+    {
+        return detail::retained(huon_multi_retain, by, raw_, keep, keys);
+    }
+
+    void clear(txn &by) const { detail::checked(huon_multi_clear(by.raw(), raw_)); }
+    bool drop(txn &by) const { return detail::checked(huon_multi_drop(by.raw(), raw_)) == HUON_OK; }
+
+    huon::cursor cursor(const txn &by, const range &keys = range::all()) const
+    {
+        huon_cursor *handle;
+        huon_range raw = keys.raw();
+        detail::checked(huon_multi_cursor_open(by.raw(), raw_, &raw, &handle));
+        return huon::cursor(handle);
+    }
+
+    // Pair by pair: a key comes once for each of its values.
+    records scan(const txn &by, const range &keys = range::all()) const
+    {
+        return shown<records>(by, cursor(by, keys), false);
+    }
+    records scan_back(const txn &by, const range &keys = range::all()) const
+    {
+        return shown<records>(by, cursor(by, keys), true);
+    }
+
+private:
+    template <typename Scan>
+    static Scan shown(const txn &by, huon::cursor over, bool backwards)
+    {
+        if (backwards) over.to_end();
+        return {by, std::move(over), backwards};
+    }
+
+    huon_multi raw_;
+};
+
+// How items of a type are written: name() is kept with the table, and other languages check it;
+// write(item, room) gives bytes, which may lie in `room`; read(bytes) gives the item back. A type
+// of yours gets a specialisation.
+template <typename T, typename = void>
+struct codec;
+
+// Bytes of any kind, which stay as what shows them.
+template <>
+struct codec<std::string_view> {
+    static std::string_view name() noexcept { return ""; }
+    static std::string_view write(std::string_view item, std::string &) noexcept { return item; }
+    static std::string_view read(std::string_view bytes) noexcept { return bytes; }
+};
+
+// Text of UTF-8, which is copied.
+template <>
+struct codec<std::string> {
+    static std::string_view name() noexcept { return "str"; }
+    static std::string_view write(std::string_view item, std::string &) noexcept { return item; }
+    static std::string read(std::string_view bytes) { return std::string(bytes); }
+};
+
+// Numbers, whose bytes are in their order: the first byte in front, the sign turned.
+template <typename T>
+struct codec<T, std::enable_if_t<std::is_arithmetic_v<T> && sizeof(T) <= 8>> {
+    static std::string_view name() noexcept
+    {
+        if (std::is_same_v<T, bool>) return "bool";
+        const char *names[] = {"u8", "i8", "u16", "i16", "u32", "i32", "u64", "i64", "f32", "f64"};
+        if (std::is_floating_point_v<T>) return names[sizeof(T) == 4 ? 8 : 9];
+        int power = sizeof(T) == 1 ? 0 : sizeof(T) == 2 ? 1 : sizeof(T) == 4 ? 2 : 3;
+        return names[2 * power + std::is_signed_v<T>];
+    }
+
+    static std::string_view write(T item, std::string &room)
+    {
+        std::uint64_t bits = 0;
+        if constexpr (std::is_same_v<T, float>) {
+            std::uint32_t raw;
+            std::memcpy(&raw, &item, sizeof raw);
+            bits = raw & SIGN ? ~std::uint64_t(raw) : raw | SIGN;
+        } else if constexpr (std::is_same_v<T, double>) {
+            std::memcpy(&bits, &item, sizeof bits);
+            bits = bits & SIGN ? ~bits : bits | SIGN;
+        } else {
+            bits = static_cast<std::uint64_t>(item);
+            if (std::is_signed_v<T>) bits ^= SIGN;
+        }
+        room.resize(sizeof(T));
+        for (std::size_t at = 0; at < sizeof(T); at++)
+            room[at] = static_cast<char>(bits >> 8 * (sizeof(T) - 1 - at));
+        return room;
+    }
+
+    static T read(std::string_view bytes)
+    {
+        if (bytes.size() != sizeof(T)) throw std::length_error("a number has another length");
+        std::uint64_t bits = 0;
+        for (char byte : bytes) bits = bits << 8 | static_cast<unsigned char>(byte);
+        if constexpr (std::is_floating_point_v<T>) {
+            bits = bits & SIGN ? bits ^ SIGN : ~bits;
+            T item;
+            if constexpr (sizeof(T) == 4) {
+                std::uint32_t raw = static_cast<std::uint32_t>(bits);
+                std::memcpy(&item, &raw, sizeof item);
+            } else {
+                std::memcpy(&item, &bits, sizeof item);
+            }
+            return item;
+        } else {
+            if (std::is_signed_v<T>) bits ^= SIGN;
+            return static_cast<T>(bits);
+        }
+    }
+
+private:
+    static constexpr std::uint64_t SIGN = std::uint64_t(1) << (8 * sizeof(T) - 1);
+};
+
+// A table whose keys are of the type K and whose values are of the type V.
+template <typename K, typename V>
+class typed_table {
+public:
+    using pair = std::pair<K, V>;
+
+    explicit typed_table(table of) noexcept : of_(of) {}
+
+    // The table as bytes.
+    table raw() const noexcept { return of_; }
+
+    std::optional<V> get(const txn &by, const K &key) const
+    {
+        std::string room;
+        auto value = of_.get(by, codec<K>::write(key, room));
+        if (!value) return std::nullopt;
+        return codec<V>::read(*value);
+    }
+    bool contains(const txn &by, const K &key) const
+    {
+        std::string room;
+        return of_.contains(by, codec<K>::write(key, room));
+    }
+    bool put(txn &by, const K &key, const V &value) const
+    {
+        std::string key_room, value_room;
+        return of_.put(by, codec<K>::write(key, key_room), codec<V>::write(value, value_room));
+    }
+    bool put_if_absent(txn &by, const K &key, const V &value) const
+    {
+        std::string key_room, value_room;
+        std::string_view bytes = codec<K>::write(key, key_room);
+        return of_.put_if_absent(by, bytes, codec<V>::write(value, value_room));
+    }
+    bool remove(txn &by, const K &key) const
+    {
+        std::string room;
+        return of_.remove(by, codec<K>::write(key, room));
+    }
+    std::uint64_t size(const txn &by) const { return of_.size(by); }
+
+    std::optional<pair> first(const txn &by) const { return read(of_.first(by)); }
+    std::optional<pair> last(const txn &by) const { return read(of_.last(by)); }
+
+    // for (auto [key, value] : ages.scan(txn))
+    huon::scan<pair> scan(const txn &by) const { return {by, of_.cursor(by), false}; }
+
+    // From a key on, and before another one.
+    huon::scan<pair> scan(const txn &by, const K &from, const K &before) const
+    {
+        std::string low, high;
+        range keys = range::all().from(codec<K>::write(from, low));
+        return {by, of_.cursor(by, keys.before(codec<K>::write(before, high))), false};
+    }
+
+private:
+    static std::optional<pair> read(const std::optional<record> &found)
+    {
+        if (!found) return std::nullopt;
+        return pair(codec<K>::read(found->key), codec<V>::read(found->value));
+    }
+
+    table of_;
+};
+
+namespace detail {
+
+template <typename K, typename V>
+struct show<std::pair<K, V>> {
+    static std::pair<K, V> pair(const huon_pair &of)
+    {
+        return {codec<K>::read(view(of.key)), codec<V>::read(view(of.value))};
+    }
+};
+
+} // namespace detail
+
 // Options of an environment: huon::options().set(HUON_DURABILITY, HUON_LAZY).
 class options {
 public:
@@ -418,6 +953,43 @@ public:
 private:
     detail::owner<huon_options, huon_options_free> own_;
 };
+
+// What is told how far a copy or compaction is; false ends it.
+using progress_fn = std::function<bool(const huon_progress &)>;
+
+// How a copy is made.
+struct copying {
+    bool compact = false;
+    // What it copies; none: the newest commit.
+    const txn *snapshot = nullptr;
+    progress_fn progress = nullptr;
+};
+
+namespace detail {
+
+// Does something long with options that tell how far it is.
+template <typename Options, typename Work>
+auto asked(const progress_fn &told, Options &with, Work work)
+{
+    auto ask = [&](const huon_progress *now) -> int { return told(*now) ? 0 : 1; };
+    caller<decltype(ask)> caller{ask};
+    if (told) {
+        with.progress = [](void *context, const huon_progress *now) -> int {
+            return static_cast<detail::caller<decltype(ask)> *>(context)->call(1, now);
+        };
+        with.context = &caller;
+    }
+    try {
+        auto report = work();
+        caller.checked(HUON_OK);
+        return report;
+    } catch (const error &) {
+        caller.checked(HUON_OK);
+        throw;
+    }
+}
+
+} // namespace detail
 
 // An open environment.
 class env {
@@ -478,6 +1050,135 @@ public:
         return table(raw);
     }
 
+    // The multimap of that name, if the transaction shows it.
+    std::optional<multi> open_multi(const txn &by, std::string_view name) const
+    {
+        huon_multi raw;
+        int code = huon_multi_open(by.raw(), detail::bytes(name), nullptr, &raw);
+        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
+        detail::checked(code);
+        return multi(raw);
+    }
+
+    // All its values have `value_bytes` bytes, unless that is 0.
+    multi create_multi(txn &by, std::string_view name, std::uint32_t value_bytes = 0) const
+    {
+        huon_multi raw;
+        auto with = detail::sized<huon_table_options>();
+        with.value_bytes = value_bytes;
+        detail::checked(huon_multi_create(by.raw(), detail::bytes(name), &with, &raw));
+        return multi(raw);
+    }
+
+    // A table of a program's types; HUON_TABLE_TYPE if it was made with others.
+    template <typename K, typename V>
+    std::optional<typed_table<K, V>> open_table(const txn &by, std::string_view name) const
+    {
+        huon_table raw;
+        auto with = typed<K, V>();
+        int code = huon_table_open(by.raw(), detail::bytes(name), &with, &raw);
+        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
+        detail::checked(code);
+        return typed_table<K, V>(table(raw));
+    }
+    template <typename K, typename V>
+    typed_table<K, V> create_table(txn &by, std::string_view name) const
+    {
+        huon_table raw;
+        auto with = typed<K, V>();
+        detail::checked(huon_table_create(by.raw(), detail::bytes(name), &with, &raw));
+        return typed_table<K, V>(table(raw));
+    }
+
+    std::vector<std::string> table_names(const txn &by) const
+    {
+        std::size_t count = 0;
+        detail::checked(huon_table_names(by.raw(), nullptr, 0, &count));
+        std::vector<huon_bytes> names(count);
+        detail::checked(huon_table_names(by.raw(), names.data(), names.size(), &count));
+        std::vector<std::string> all;
+        for (huon_bytes name : names) all.emplace_back(detail::view(name));
+        return all;
+    }
+
+    // An option that can be changed while it is open.
+    void set(int option, std::uint64_t value) const
+    {
+        detail::checked(huon_set(raw(), option, value));
+    }
+
+    // Waits for a commit after the snapshot `after`; the newest one, or none within that time.
+    std::optional<std::uint64_t> wait_for_commit(std::uint64_t after, std::int64_t timeout_ms) const
+    {
+        std::uint64_t newest;
+        if (detail::checked(huon_wait_for_commit(raw(), after, timeout_ms, &newest)) != HUON_OK)
+            return std::nullopt;
+        return newest;
+    }
+
+    huon_info info() const
+    {
+        huon_info told{};
+        detail::checked(huon_get_info(raw(), &told, sizeof told));
+        return told;
+    }
+    huon_stat stat() const
+    {
+        huon_stat told{};
+        detail::checked(huon_get_stat(raw(), &told, sizeof told));
+        return told;
+    }
+
+    // Copies it to a new file, while readers and writers go on.
+    huon_copy_report copy_to(const std::string &path, const copying &how = copying()) const
+    {
+        return copied(how, [&](const huon_copy_options *with, huon_copy_report *told) {
+            return huon_copy(raw(), path.c_str(), with, told);
+        });
+    }
+    huon_copy_report copy_to(std::ostream &out, const copying &how = copying()) const
+    {
+        auto work = [&](const void *data, std::size_t len) -> int {
+            out.write(static_cast<const char *>(data), static_cast<std::streamsize>(len));
+            return out ? 0 : EIO;
+        };
+        detail::caller<decltype(work)> caller{work};
+        auto call = [](void *context, const void *data, std::size_t len) -> int {
+            return static_cast<detail::caller<decltype(work)> *>(context)->call(EIO, data, len);
+        };
+        return copied(how, [&](const huon_copy_options *with, huon_copy_report *told) {
+            return caller.checked(huon_copy_to_writer(raw(), call, &caller, with, told));
+        });
+    }
+
+    // What is wrong with it; nothing, if all is as it must be.
+    std::vector<std::string> check() const
+    {
+        std::vector<std::string> problems;
+        auto work = [&](const char *text) -> int { problems.emplace_back(text); return 0; };
+        detail::caller<decltype(work)> caller{work};
+        auto with = detail::sized<huon_check_options>();
+        with.problem = [](void *context, const char *text) {
+            static_cast<detail::caller<decltype(work)> *>(context)->call(0, text);
+        };
+        with.context = &caller;
+        huon_check_report told;
+        caller.checked(huon_check(raw(), &with, &told));
+        return problems;
+    }
+
+    // Makes the file shorter where it is, while others read and write.
+    huon_compact_report compact(double target = 0, const progress_fn &told = nullptr) const
+    {
+        auto with = detail::sized<huon_compact_options>();
+        with.target = target;
+        return detail::asked(told, with, [&] {
+            huon_compact_report report;
+            detail::checked(huon_compact(raw(), &with, &report));
+            return report;
+        });
+    }
+
     std::uint64_t sync() const
     {
         std::uint64_t id;
@@ -491,6 +1192,28 @@ public:
 private:
     env() { open(nullptr, nullptr); }
 
+    template <typename K, typename V>
+    static huon_table_options typed()
+    {
+        auto with = detail::sized<huon_table_options>();
+        with.key_type = detail::bytes(codec<K>::name());
+        with.value_type = detail::bytes(codec<V>::name());
+        return with;
+    }
+
+    template <typename Copy>
+    huon_copy_report copied(const copying &how, Copy copy) const
+    {
+        auto with = detail::sized<huon_copy_options>();
+        with.flags = how.compact ? HUON_COPY_COMPACT : 0;
+        with.snapshot = how.snapshot ? how.snapshot->raw() : nullptr;
+        return detail::asked(how.progress, with, [&] {
+            huon_copy_report told;
+            detail::checked(copy(&with, &told));
+            return told;
+        });
+    }
+
     void open(const char *path, huon_options *with)
     {
         huon_env *handle;
@@ -499,6 +1222,89 @@ private:
     }
 
     detail::owner<huon_env, huon_close> own_;
+};
+
+// A write-optimised table: puts in random order cost several times less, and merges make up for
+// it. It is made by the first put.
+class lsm_table {
+public:
+    explicit lsm_table(huon_lsm_table *handle) noexcept : own_(handle) {}
+
+    huon_lsm_table *raw() const noexcept { return own_.get(); }
+
+    std::optional<std::string_view> get(const txn &by, std::string_view key) const
+    {
+        huon_bytes value;
+        int code = detail::checked(huon_lsm_get(by.raw(), raw(), detail::bytes(key), &value));
+        if (code != HUON_OK) return std::nullopt;
+        return detail::view(value);
+    }
+    void put(txn &by, std::string_view key, std::string_view value) const
+    {
+        detail::checked(huon_lsm_put(by.raw(), raw(), detail::bytes(key), detail::bytes(value)));
+    }
+    // Merges an operand onto what a key has, as the table's merger says.
+    void merge(txn &by, std::string_view key, std::string_view operand) const
+    {
+        detail::checked(huon_lsm_merge(by.raw(), raw(), detail::bytes(key),
+                                       detail::bytes(operand)));
+    }
+    // Without looking whether it is there.
+    void remove(txn &by, std::string_view key) const
+    {
+        detail::checked(huon_lsm_delete(by.raw(), raw(), detail::bytes(key)));
+    }
+    void remove(txn &by, const range &keys) const
+    {
+        huon_range raw_keys = keys.raw();
+        detail::checked(huon_lsm_delete_range(by.raw(), raw(), &raw_keys));
+    }
+    records scan(const txn &by, const range &keys = range::all()) const
+    {
+        huon_cursor *handle;
+        huon_range raw_keys = keys.raw();
+        detail::checked(huon_lsm_cursor_open(by.raw(), raw(), &raw_keys, &handle));
+        return {by, cursor(handle), false};
+    }
+    huon_lsm_stat stat(const txn &by) const
+    {
+        huon_lsm_stat told{};
+        detail::checked(huon_get_lsm_stat(by.raw(), raw(), &told, sizeof told));
+        return told;
+    }
+
+private:
+    detail::owner<huon_lsm_table, huon_lsm_table_close> own_;
+};
+
+// The write-optimised tables of an environment, which stays open for them.
+class lsm {
+public:
+    explicit lsm(const env &of)
+    {
+        huon_lsm *handle;
+        detail::checked(huon_lsm_open(of.raw(), nullptr, &handle));
+        own_.reset(handle);
+    }
+
+    huon_lsm *raw() const noexcept { return own_.get(); }
+
+    // `merger`, if there is one, says how merge works, and stays good while the table is open.
+    lsm_table table(std::string_view name, const huon_lsm_merger *merger = nullptr) const
+    {
+        huon_lsm_table *handle;
+        detail::checked(huon_lsm_table_open(raw(), detail::bytes(name), merger, &handle));
+        return lsm_table(handle);
+    }
+
+    // Merges in this thread: HUON_LSM_DUE, HUON_LSM_ALL or HUON_LSM_SHORTEN; all tables, or one.
+    void compact(int how = HUON_LSM_DUE, std::string_view name = {}) const
+    {
+        detail::checked(huon_lsm_compact(raw(), detail::bytes(name), how));
+    }
+
+private:
+    detail::owner<huon_lsm, huon_lsm_close> own_;
 };
 
 } // namespace huon

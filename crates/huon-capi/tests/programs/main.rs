@@ -36,6 +36,12 @@ fn a_program_in_cpp_passes() {
 }
 
 #[test]
+fn what_else_cpp_has_passes() {
+    let (source, include) = ("../../bindings/cpp/tests/more.cc", "../../bindings/cpp");
+    LIBRARY.cpp_passes(source, include, "what_else_cpp_has_passes");
+}
+
+#[test]
 fn the_header_is_clean_in_c_and_cpp() {
     LIBRARY.layout_holds("the_header_is_clean_in_c_and_cpp");
     LIBRARY.header_is_clean("the_header_is_clean_in_c_and_cpp");

@@ -1,0 +1,247 @@
+// What huon.hpp has beside records: multimaps, typed and write-optimised tables, tickets, copies,
+// and callbacks that throw.
+#include <huon.hpp>
+
+#include <cmath>
+#include <cstdio>
+#include <cstdlib>
+#include <fstream>
+#include <limits>
+#include <map>
+#include <thread>
+
+#define EXPECT(what) \
+    do { \
+        if (!(what)) { \
+            std::printf("%s:%d: not so: %s\n", __FILE__, __LINE__, #what); \
+            std::exit(1); \
+        } \
+    } while (0)
+
+template <typename Work>
+static int code_of(Work work)
+{
+    try {
+        work();
+    } catch (const huon::error &error) {
+        return error.code();
+    }
+    return HUON_OK;
+}
+
+struct stop {};
+
+template <typename Work>
+static bool stops(Work work)
+{
+    try {
+        work();
+    } catch (const stop &) {
+        return true;
+    }
+    return false;
+}
+
+static std::string all_of(huon::values values)
+{
+    std::string all;
+    for (std::string_view value : values) all += std::string(value) + " ";
+    return all;
+}
+
+static void multimaps_hold_many_values()
+{
+    huon::env env = huon::env::in_memory();
+    env.update([&](huon::txn &txn) {
+        huon::multi tags = env.create_multi(txn, "tags");
+        EXPECT(tags.put(txn, "red", "b") && tags.put(txn, "red", "a"));
+        EXPECT(!tags.put(txn, "red", "a"));
+        EXPECT(tags.put(txn, "blue", "c") && tags.put(txn, "green", "d"));
+        EXPECT(tags.get(txn, "red") == "a" && !tags.get(txn, "grey"));
+        EXPECT(tags.count(txn, "red") == 2 && tags.size(txn) == 4);
+        EXPECT(all_of(tags.values(txn, "red")) == "a b ");
+        EXPECT(all_of(tags.values(txn, "red", true)) == "b a ");
+        std::string pairs;
+        for (auto [key, value] : tags.scan_back(txn, huon::range::all().from("c")))
+            pairs += std::string(key) + "=" + std::string(value) + " ";
+        EXPECT(pairs == "red=b red=a green=d ");
+        std::map<std::size_t, std::string> found;
+        std::vector<std::string> keys{"red", "grey", "blue"};
+        tags.get_many(txn, keys, [&](std::size_t n, std::string_view value) { found[n] += value; });
+        EXPECT(found.size() == 2 && found[0] == "ab" && found[2] == "c");
+        EXPECT(stops([&] { tags.get_many(txn, keys, [](auto...) { throw stop(); }); }));
+        EXPECT(tags.set(txn, "green", "e") == 1 && tags.contains(txn, "green", "e"));
+        EXPECT(tags.remove(txn, "red", "a") && !tags.remove(txn, "red", "a"));
+        EXPECT(tags.retain(txn, [](huon::record r) { return r.key != "blue"; }) == 1);
+        EXPECT(stops([&] { tags.retain(txn, [](huon::record) -> bool { throw stop(); }); }));
+        EXPECT(tags.size(txn) == 2 && tags.remove(txn, huon::range::prefix("g")) == 1);
+        EXPECT(tags.remove(txn, "red") == 1 && tags.remove(txn, "red") == 0);
+    });
+    env.view([&](huon::txn &txn) {
+        EXPECT(env.open_multi(txn, "tags")->size(txn) == 0 && !env.open_multi(txn, "none"));
+        EXPECT(code_of([&] { env.open_table(txn, "tags"); }) == HUON_TABLE_KIND);
+        EXPECT(env.table_names(txn) == std::vector<std::string>{"tags"});
+    });
+}
+
+template <typename T>
+static void rise(huon::env &env, std::string_view name, const std::vector<T> &all)
+{
+    env.update([&](huon::txn &txn) {
+        auto table = env.create_table<T, T>(txn, name);
+        for (std::size_t n = all.size(); n > 0; n--) EXPECT(table.put(txn, all[n - 1], all[n - 1]));
+        std::size_t at = 0;
+        for (auto [key, value] : table.scan(txn)) {
+            EXPECT(key == all[at] && value == all[at]);
+            at++;
+        }
+        EXPECT(at == all.size() && table.first(txn)->first == all[0]);
+    });
+}
+
+static void typed_tables_keep_the_order_of_their_keys()
+{
+    huon::env env = huon::env::in_memory();
+    rise<std::uint64_t>(env, "u64", {0, 1, 255, 256, 1ull << 40, ~0ull});
+    rise<std::int64_t>(env, "i64", {INT64_MIN, -256, -1, 0, 1, 1 << 20, INT64_MAX});
+    rise<std::int16_t>(env, "i16", {INT16_MIN, -1, 0, 1, INT16_MAX});
+    rise<std::uint8_t>(env, "u8", {0, 1, 127, 128, 255});
+    double least = std::numeric_limits<double>::denorm_min(), none = HUGE_VAL;
+    rise<double>(env, "f64", {-none, -1e300, -1, -least, 0, least, 0.5, 1, 1e300, none});
+    rise<float>(env, "f32", {-1.5f, -0.25f, 0, 0.25f, 1.5f});
+    rise<std::string>(env, "str", {"", "a", "aa", "b"});
+    env.update([&](huon::txn &txn) {
+        auto ages = env.create_table<std::string, std::uint32_t>(txn, "ages");
+        EXPECT(ages.put(txn, "ada", 36) && ages.put(txn, "bob", 1) && ages.put(txn, "cyd", 70));
+        EXPECT(ages.get(txn, "ada") == 36u && !ages.get(txn, "eve"));
+        EXPECT(!ages.put_if_absent(txn, "ada", 3) && ages.contains(txn, "ada"));
+        // As other languages write it.
+        EXPECT(ages.raw().get(txn, "ada") == std::string_view("\0\0\0\x24", 4));
+        auto some = ages.scan(txn, "b", "c");
+        EXPECT((*some.begin()).second == 1);
+        EXPECT(ages.remove(txn, "bob") && ages.size(txn) == 2);
+    });
+    huon::txn txn = env.read();
+    EXPECT((env.open_table<std::string, std::uint32_t>(txn, "ages")->get(txn, "cyd") == 70u));
+    int code = code_of([&] { env.open_table<std::string, std::uint64_t>(txn, "ages"); });
+    EXPECT(code == HUON_TABLE_TYPE);
+    EXPECT(!(env.open_table<std::string, std::uint64_t>(txn, "none")));
+}
+
+static void parts_are_undone_and_values_change()
+{
+    huon::env env = huon::env::in_memory();
+    env.update([&](huon::txn &txn) {
+        huon::table t = env.create_table(txn, "t");
+        t.put_many(txn, std::map<std::string, std::string>{{"a", "1"}, {"b", "2"}, {"c", "3"}});
+        EXPECT(stops([&] {
+            txn.nested([&](huon::txn &inner) {
+                t.clear(inner);
+                throw stop();
+            });
+        }));
+        EXPECT(t.size(txn) == 3);
+        txn.nested([&](huon::txn &inner) { EXPECT(t.replace(inner, "a", "4") == "1"); });
+        EXPECT(t.update(txn, "a", "5") && !t.update(txn, "x", "5"));
+        EXPECT(t.compare_and_set(txn, "a", "5", "6") && !t.compare_and_set(txn, "a", "5", "7"));
+        EXPECT(t.compare_and_set(txn, "d", std::nullopt, "8"));
+        EXPECT(t.compare_and_set(txn, "d", "8", std::nullopt) && !t.contains(txn, "d"));
+        EXPECT(t.take(txn, "c") == "3" && !t.take(txn, "c") && !t.replace(txn, "e", "9"));
+        EXPECT(t.pop_last(txn)->key == "e" && t.pop_first(txn)->value == "6");
+        t.reserve(txn, "r", 3, [](char *place) { std::memcpy(place, "xyz", 3); });
+        EXPECT(t.get(txn, "r") == "xyz" && t.count(txn, huon::range::prefix("r")) == 1);
+        EXPECT(stops([&] { t.reserve(txn, "s", 3, [](char *) { throw stop(); }); }));
+        EXPECT(t.sequence(txn, 5) == 0 && t.sequence(txn) == 5 && t.sequence(txn, 0) == 6);
+        EXPECT(t.retain(txn, [](huon::record r) { return r.key < "r"; }) == 2);
+        EXPECT(t.drop(txn));
+    });
+}
+
+static void commits_are_waited_for()
+{
+    huon::env env("wait.huon", huon::options().set(HUON_DURABILITY, HUON_LAZY));
+    huon::txn txn = env.write();
+    env.create_table(txn, "t").put(txn, "a", "1");
+    huon::ticket ticket = txn.commit_ticket();
+    EXPECT(txn.raw() == nullptr);
+    std::thread waiter([&] { ticket.wait(); });
+    waiter.join();
+    EXPECT(ticket.wait(0) && env.info().durable >= ticket.id());
+    EXPECT(!env.wait_for_commit(ticket.id(), 1));
+    std::thread writer([&] {
+        huon::txn txn = env.write();
+        env.create_table(txn, "u");
+        EXPECT(txn.commit(HUON_DURABLE) > ticket.id());
+    });
+    EXPECT(env.wait_for_commit(ticket.id(), 60000).value() > ticket.id());
+    writer.join();
+    env.close();
+}
+
+static void copies_are_whole()
+{
+    huon::env env("copied.huon", huon::options().set(HUON_DURABILITY, HUON_LAZY));
+    env.update([&](huon::txn &txn) {
+        huon::table t = env.create_table(txn, "t");
+        for (int n = 0; n < 3000; n++) t.put(txn, std::to_string(n), std::string(500, 'x'));
+    });
+    huon::txn before = env.read();
+    env.update([&](huon::txn &txn) { env.open_table(txn, "t")->clear(txn); });
+    int asked = 0;
+    huon::copying how;
+    how.compact = true;
+    how.snapshot = &before;
+    how.progress = [&](const huon_progress &) { return ++asked > 0; };
+    huon_copy_report told = env.copy_to("copy.huon", how);
+    EXPECT(asked > 0 && told.txnid == before.id());
+    how.progress = [](const huon_progress &) -> bool { throw stop(); };
+    EXPECT(stops([&] { env.copy_to("none.huon", how); }));
+    how.progress = [](const huon_progress &) { return false; };
+    EXPECT(code_of([&] { env.copy_to("none.huon", how); }) == HUON_STOPPED);
+    std::ofstream out("piped.huon", std::ios::binary);
+    env.copy_to(out);
+    out.close();
+    EXPECT(code_of([&] { env.copy_to(out); }) == HUON_IO);
+    huon::env copy("copy.huon"), piped("piped.huon");
+    EXPECT(copy.check().empty() && piped.check().empty());
+    copy.view([&](huon::txn &txn) { EXPECT(copy.open_table(txn, "t")->size(txn) == 3000); });
+    piped.view([&](huon::txn &txn) { EXPECT(piped.open_table(txn, "t")->size(txn) == 0); });
+    before.abort();
+    EXPECT(env.compact().after_bytes <= env.info().file_bytes && env.stat().tables == 2);
+}
+
+static void write_optimised_tables_merge()
+{
+    huon::env env = huon::env::in_memory();
+    huon::lsm lsm(env);
+    huon_lsm_merger merger = {};
+    merger.name = huon_str("last");
+    merger.merge = [](void *, huon_bytes, huon_bytes newer, huon_bytes *value) -> int {
+        *value = newer;
+        return 0;
+    };
+    huon::lsm_table t = lsm.table("t", &merger);
+    env.update([&](huon::txn &txn) {
+        for (int n = 0; n < 1000; n++) t.put(txn, std::to_string(n * 7919 % 1009), "v");
+        t.merge(txn, "5", "w");
+        t.remove(txn, "6");
+        t.remove(txn, huon::range::prefix("7"));
+    });
+    lsm.compact(HUON_LSM_ALL);
+    env.view([&](huon::txn &txn) {
+        EXPECT(t.get(txn, "5") == "w" && !t.get(txn, "6") && !t.get(txn, "77"));
+        auto eights = t.scan(txn, huon::range::prefix("8"));
+        EXPECT((*eights.begin()).key == "8" && t.stat(txn).runs == 1);
+    });
+}
+
+int main()
+{
+    multimaps_hold_many_values();
+    typed_tables_keep_the_order_of_their_keys();
+    parts_are_undone_and_values_change();
+    commits_are_waited_for();
+    copies_are_whole();
+    write_optimised_tables_merge();
+    std::puts("ok more");
+}
