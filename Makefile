@@ -9,7 +9,8 @@ FORCE ?=
 SECONDS ?= 600
 
 .PHONY: help demo test proof crash torture fuzz lint bench bench-full bench-deps loom shuttle miri \
-	asan planted elsewhere test-pylmdb install install-capi install-lmdb install-mdbx \
+	asan planted elsewhere test-pylmdb bindings go java node python test-cpp test-go \
+	test-java test-node test-python install install-capi install-lmdb install-mdbx \
 	fmt clean
 
 # Every target has a line like this one, which begins with two of these marks, and a row in
@@ -86,6 +87,25 @@ elsewhere:
 ## make test-pylmdb: the tests of py-lmdb, with Huon's liblmdb (needs the network)
 test-pylmdb:
 	@$(XTASK) pylmdb $(ARGS)
+
+## make bindings: build what other languages have, as far as their tools are here
+bindings:
+	@$(XTASK) bindings
+
+## make go: build the binding for Go (needs Go 1.24)
+## make java: the same for Java (JDK 25, Maven)
+## make node: the same for Node (Node 20, npm)
+## make python: the same for Python (Python 3.11)
+go java node python:
+	@$(XTASK) bindings $@
+
+## make test-cpp: the tests of C and C++
+## make test-go: build the binding for Go, and run its tests
+## make test-java: the same for Java
+## make test-node: the same for Node
+## make test-python: the same for Python
+test-cpp test-go test-java test-node test-python:
+	@$(XTASK) bindings $(subst test-,,$@) --test
 
 ## make install [PREFIX=] [DESTDIR=]: the huon command and its like, below /usr/local
 ## make install-capi: libhuon with its header huon.h

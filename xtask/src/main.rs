@@ -1,6 +1,7 @@
 //! What stands behind the make targets. `cargo xtask --help` lists the commands.
 
 mod bench;
+mod bindings;
 mod built;
 mod circles;
 mod elsewhere;
@@ -123,6 +124,17 @@ enum Command {
         #[arg(long)]
         write: bool,
     },
+    /// Build the bindings of other languages whose tools are here
+    Bindings {
+        /// cpp, go, java, node, python; all of them if none is given
+        names: Vec<String>,
+        /// Test them, too, compare what they have run, and have them read each other's files
+        #[arg(long)]
+        test: bool,
+        /// Do not compare, and exchange nothing
+        #[arg(long, requires = "test")]
+        alone: bool,
+    },
     /// Check the engine for other systems, and run its tests where this machine can
     Elsewhere {
         /// Targets with this in their names; all if nothing is given
@@ -203,6 +215,9 @@ fn run(shell: &Shell, command: Command) -> Result<bool, String> {
             planted::run(shell, &planted::Wish { bugs, kinds, first, again, write })
         }
         Command::Features => features::run(shell),
+        Command::Bindings { names, test, alone } => {
+            bindings::run(shell, &bindings::Wish { names, test, alone })
+        }
         Command::Elsewhere { only, fetch } => elsewhere::run(shell, &only, fetch),
         Command::Install { prefix, destdir, built, library, force } => {
             install::run(shell, &install::Wish { prefix, destdir, built, library, force })

@@ -8,6 +8,9 @@ use quote::ToTokens;
 use syn::visit_mut::VisitMut;
 use syn::{Attribute, ImplItem, Item, Meta};
 
+/// Directories that cargo and the tools of other languages make.
+const MADE: [&str; 5] = ["target", "node_modules", ".venv", "__pycache__", ".hypothesis"];
+
 /// One text file.
 pub(crate) struct Source {
     /// Path from the root, with `/`.
@@ -73,7 +76,7 @@ fn walk(dir: &Path, into: &mut Vec<PathBuf>) -> Result<(), String> {
         let entry = entry.map_err(|e| format!("{}: {e}", dir.display()))?;
         let (path, kind) = (entry.path(), entry.file_type().map_err(|e| e.to_string())?);
         let made = entry.file_name() == ".git" || path.join("CACHEDIR.TAG").exists();
-        if kind.is_dir() && !made && entry.file_name() != "target" {
+        if kind.is_dir() && !made && !MADE.iter().any(|name| entry.file_name() == *name) {
             walk(&path, into)?;
         } else if kind.is_file() {
             into.push(path);

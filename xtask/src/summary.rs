@@ -63,6 +63,8 @@ pub(crate) struct Summary {
     ignored_names: Vec<String>,
     skips: Vec<String>,
     counts: [u64; KINDS.len()],
+    /// Steps of the conformance file that each language has run.
+    languages: BTreeMap<String, u64>,
     problems: Vec<String>,
     /// What a figures file holds beside the sums by kind.
     pub(crate) details: Details,
@@ -127,7 +129,7 @@ impl Summary {
                 }
                 continue;
             }
-            if self.details.take(line) {
+            if self.details.take(line) || self.language(line) {
                 continue;
             }
             let figure = line.split_once(' ').and_then(|(kind, count)| {
@@ -139,6 +141,16 @@ impl Summary {
                 None => self.problem(format!("not a figure: {line}")),
             }
         }
+    }
+
+    /// Takes in what a language has run; false if a line of figures is not about that.
+    fn language(&mut self, line: &str) -> bool {
+        let told = line.strip_prefix("language ").and_then(|told| told.rsplit_once(' '));
+        let Some((name, Ok(steps))) = told.map(|(name, steps)| (name, steps.parse())) else {
+            return false;
+        };
+        self.languages.insert(name.to_owned(), steps);
+        true
     }
 
     /// A test of the run itself passed.
@@ -214,6 +226,7 @@ impl Summary {
         for ((_, words), count) in KINDS.iter().zip(self.counts) {
             row(words, count);
         }
+        self.languages.iter().for_each(|(name, steps)| row(&format!("steps in {name}"), *steps));
         text.push('\n');
         text + &self.verdict() + "\n"
     }
@@ -377,6 +390,17 @@ half a line test result: ok. 1 passed; 0 failed; 0 ignored; 0 measured; 0 filter
         assert!(!summary.good());
         assert!(summary.report().contains("failed: x::y\n"));
         assert_eq!(last(&summary), "1 passed, 1 failed");
+    }
+
+    #[test]
+    fn languages_have_rows_of_their_own() {
+        let mut summary = read(GOOD, true);
+        summary.figures("language Go 7150\nlanguage C and C++ 7150\n");
+        let report = summary.report();
+        assert!(report.contains("\nsteps in C and C++           7,150\nsteps in Go "), "{report}");
+        assert!(summary.good());
+        summary.figures("language Go many\n");
+        assert!(!summary.good());
     }
 
     #[test]

@@ -10,6 +10,7 @@ use std::process::{Command, ExitStatus, Stdio};
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
+use crate::bindings;
 use crate::built;
 use crate::jobs::{self, Job};
 use crate::outcome::Outcome;
@@ -27,7 +28,7 @@ const OUTLIVE_MAX: Duration = Duration::from_secs(2);
 const AT_ONCE: usize = 2;
 
 /// What takes long, the longest first: so nothing long is left for the end.
-const LONGEST: [&str; 7] = [
+const LONGEST: [&str; 11] = [
     "huon-testkit crash",
     "huon-lmdb programs",
     "huon-testkit flips",
@@ -35,6 +36,10 @@ const LONGEST: [&str; 7] = [
     "huon-mdbx programs",
     "doctests",
     "huon lib",
+    "bindings python",
+    "bindings node",
+    "bindings go",
+    "bindings java",
 ];
 
 /// Binaries that measure memory, or system calls.
@@ -103,19 +108,23 @@ pub(crate) fn suite(shell: &Shell, size: Size) -> Result<Summary, String> {
         let oldest = oldest(shell);
         let skipped = oldest.as_ref().err().cloned();
         jobs.extend(oldest.ok().map(|check| (OLDEST.to_owned(), check)));
-        let done = jobs::run(in_order(jobs, size, figures), AT_ONCE)?;
-
         let mut all = Summary::default();
         if let Some(why) = skipped {
             all.skip(OLDEST, &why);
         }
+        let languages = bindings::Suite::new(shell, &binaries, &mut all);
+        jobs.extend(languages.jobs()?);
+        let done = jobs::run(in_order(jobs, size, figures), AT_ONCE)?;
+
         for ended in done {
-            if ended.name == OLDEST && ended.summary.good() {
+            // These have no tests of libtest's: each counts as one.
+            if (ended.name == OLDEST || languages.has(&ended.name)) && ended.summary.good() {
                 all.pass();
             }
             all.absorb(ended.summary);
             seconds.push((ended.name, ended.took.as_secs_f64()));
         }
+        languages.exchange(&mut all)?;
         Ok(all)
     })?;
     show(seconds);

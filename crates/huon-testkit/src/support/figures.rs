@@ -29,6 +29,15 @@ pub fn add(kind: &str, count: u64) {
     append(&format!("{kind} {count}\n"));
 }
 
+/// Tells how many steps of the conformance file a language's binding has run.
+///
+/// # Panics
+/// If `name` is empty or has more than one line, or the file cannot be written.
+pub fn language(name: &str, steps: u64) {
+    assert!(!name.trim().is_empty() && !name.contains('\n'), "no name of a language: {name}");
+    append(&format!("language {name} {steps}\n"));
+}
+
 /// Adds `count` to the figure called `name` in the figures file of a proof.
 ///
 /// A name is words joined by dots, as in `kills.writer.total`; one given twice is summed.
