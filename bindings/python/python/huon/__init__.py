@@ -1,0 +1,143 @@
+"""Huon: an embedded, transactional, ordered key-value store in one memory-mapped file.
+
+>>> import huon, tempfile
+>>> with tempfile.TemporaryDirectory() as folder, huon.open(f"{folder}/people.huon") as env:
+...     with env.write() as txn:  # committed at the end, undone by an exception
+...         ages = txn["ages"]
+...         ages[b"ada"] = b"36"
+...         ages.put_many({b"alan": b"41", b"grace": b"85"})
+...     with env.read() as txn:  # a snapshot
+...         ages = txn["ages"]
+...         print(ages.get(b"ada"), list(ages.items(prefix=b"a", reverse=True)))
+b'36' [(b'alan', b'41'), (b'ada', b'36')]
+"""
+
+import collections.abc as _abc
+
+from . import codecs
+from ._errors import (
+    BusyError,
+    CorruptError,
+    DecodeError,
+    EncodeError,
+    EnvironmentsFullError,
+    Error,
+    EvictedError,
+    ExistingFileError,
+    ForkedError,
+    InvalidError,
+    IoError,
+    JournalError,
+    KeyLengthError,
+    KeyOrderError,
+    KeyTooLongError,
+    ManyValuesError,
+    MapFullError,
+    MapTooSmallError,
+    MissingFileError,
+    MisuseError,
+    NameTakenError,
+    NoPermissionError,
+    NotADatabaseError,
+    OrderUnknownError,
+    OutOfMemoryError,
+    PageSizeError,
+    PoisonedError,
+    PrefixOrderError,
+    ReadOnlyError,
+    SortedValueTooLongError,
+    TableExistsError,
+    TableKindError,
+    TableNotFoundError,
+    TablesInsideError,
+    TableTypeError,
+    ThreadWritesError,
+    TxnBrokenError,
+    ValueLengthError,
+    ValueTooLongError,
+    VersionError,
+    WrongOrderError,
+)
+from ._huon import (
+    Env,
+    Items,
+    Keys,
+    MultiTable,
+    ReadTxn,
+    Table,
+    Ticket,
+    Values,
+    WriteTxn,
+    delete,
+    open,
+)
+from .typed import MultiDef, TableDef, TypedMultiTable, TypedTable
+
+_abc.Mapping.register(ReadTxn)
+_abc.Mapping.register(WriteTxn)
+_abc.MutableMapping.register(Table)
+_abc.KeysView.register(Keys)
+_abc.ItemsView.register(Items)
+_abc.ValuesView.register(Values)
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "BusyError",
+    "CorruptError",
+    "DecodeError",
+    "EncodeError",
+    "Env",
+    "EnvironmentsFullError",
+    "Error",
+    "EvictedError",
+    "ExistingFileError",
+    "ForkedError",
+    "InvalidError",
+    "IoError",
+    "Items",
+    "JournalError",
+    "KeyLengthError",
+    "KeyOrderError",
+    "KeyTooLongError",
+    "Keys",
+    "ManyValuesError",
+    "MapFullError",
+    "MapTooSmallError",
+    "MissingFileError",
+    "MisuseError",
+    "MultiDef",
+    "MultiTable",
+    "NameTakenError",
+    "NoPermissionError",
+    "NotADatabaseError",
+    "OrderUnknownError",
+    "OutOfMemoryError",
+    "PageSizeError",
+    "PoisonedError",
+    "PrefixOrderError",
+    "ReadOnlyError",
+    "ReadTxn",
+    "SortedValueTooLongError",
+    "Table",
+    "TableDef",
+    "TableExistsError",
+    "TableKindError",
+    "TableNotFoundError",
+    "TableTypeError",
+    "TablesInsideError",
+    "ThreadWritesError",
+    "Ticket",
+    "TxnBrokenError",
+    "TypedMultiTable",
+    "TypedTable",
+    "ValueLengthError",
+    "ValueTooLongError",
+    "Values",
+    "VersionError",
+    "WriteTxn",
+    "WrongOrderError",
+    "codecs",
+    "delete",
+    "open",
+]

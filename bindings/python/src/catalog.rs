@@ -1,0 +1,135 @@
+//! Opening, making and dropping tables of either kind.
+
+use std::sync::Arc;
+
+use huon::{Bytes, Error, MultiDef, Order, RawMulti, RawTable, TableDef};
+use pyo3::prelude::*;
+
+use crate::fault::Res;
+use crate::multi::MultiTable;
+use crate::seat::{Seat, look};
+use crate::table::Table;
+use crate::write::Level;
+
+/// Which kind of table is to be opened.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Wanted {
+    Any,
+    Table,
+    Multi,
+}
+
+impl Wanted {
+    pub(crate) fn of(multi: Option<bool>) -> Wanted {
+        match multi {
+            None => Wanted::Any,
+            Some(false) => Wanted::Table,
+            Some(true) => Wanted::Multi,
+        }
+    }
+
+    /// Whether it is to be a multimap: where nothing is said, if it is one already.
+    pub(crate) fn is_multi(self, seat: &Seat, name: &[u8]) -> Res<bool> {
+        Ok(match self {
+            Wanted::Any => matches!(found(seat, name, self, ANY)?, Some(Found::Multi(_))),
+            wanted => wanted == Wanted::Multi,
+        })
+    }
+}
+
+/// A table that is there, of either kind.
+enum Found {
+    Table(RawTable),
+    Multi(RawMulti),
+}
+
+/// The names of the types of keys and values; both empty: any.
+type Types<'a> = (&'a str, &'a str);
+
+pub(crate) const ANY: Types<'_> = ("", "");
+
+fn plain_def(name: &[u8], order: Order, types: Types<'_>) -> TableDef<Bytes, Bytes> {
+    let def = TableDef::named(name).ordered(order);
+    if types == ANY { def } else { def.type_names(types.0, types.1) }
+}
+
+fn multi_def(name: &[u8], order: Order, types: Types<'_>) -> MultiDef<Bytes, Bytes> {
+    let def = MultiDef::named(name).ordered(order.clone()).values_ordered(order);
+    if types == ANY { def } else { def.type_names(types.0, types.1) }
+}
+
+fn found(seat: &Seat, name: &[u8], wanted: Wanted, types: Types<'_>) -> Res<Option<Found>> {
+    look!(seat, |txn| {
+        if wanted != Wanted::Multi {
+            match txn.open_table(&plain_def(name, Order::Stored, types)) {
+                Err(Error::TableKind) if wanted == Wanted::Any => {}
+                opened => return Ok(opened?.map(Found::Table)),
+            }
+        }
+        Ok(txn.open_table(&multi_def(name, Order::Stored, types))?.map(Found::Multi))
+    })
+}
+
+pub(crate) fn exists(seat: &Seat, name: &[u8]) -> Res<bool> {
+    Ok(found(seat, name, Wanted::Any, ANY)?.is_some())
+}
+
+impl Found {
+    fn object<'py>(self, py: Python<'py>, seat: Seat, name: &[u8]) -> Res<Bound<'py, PyAny>> {
+        let name = name.into();
+        Ok(match self {
+            Found::Table(raw) => Bound::new(py, Table { seat, raw, name })?.into_any(),
+            Found::Multi(raw) => Bound::new(py, MultiTable { seat, raw, name })?.into_any(),
+        })
+    }
+}
+
+/// Opens a table that is there.
+pub(crate) fn opened<'py>(
+    py: Python<'py>,
+    seat: Seat,
+    name: &[u8],
+    wanted: Wanted,
+    types: Types<'_>,
+) -> Res<Bound<'py, PyAny>> {
+    match found(&seat, name, wanted, types)? {
+        Some(found) => found.object(py, seat, name),
+        None => Err(Error::TableNotFound.into()),
+    }
+}
+
+/// Opens a table, and makes it if it is missing. One that is there keeps its order; `types` are
+/// checked, where the caller names them.
+pub(crate) fn created<'py>(
+    py: Python<'py>,
+    level: &Arc<Level>,
+    name: &[u8],
+    multi: bool,
+    types: Types<'_>,
+) -> Res<Bound<'py, PyAny>> {
+    let seat = Seat::Write(level.clone());
+    let wanted = Wanted::of(Some(multi));
+    let is_there = found(&seat, name, wanted, types)?.is_some();
+    let order = if is_there { Order::Stored } else { Order::Bytes };
+    let mut txn = level.changing()?;
+    let made = if multi {
+        Found::Multi(txn.create_table(&multi_def(name, order, types))?)
+    } else {
+        Found::Table(txn.create_table(&plain_def(name, order, types))?)
+    };
+    drop(txn);
+    made.object(py, seat, name)
+}
+
+/// Deletes a table with all that is in it.
+pub(crate) fn dropped(py: Python<'_>, level: &Arc<Level>, name: &[u8]) -> Res<()> {
+    let found = found(&Seat::Write(level.clone()), name, Wanted::Any, ANY)?;
+    let mut opened = level.changing()?;
+    let txn: &mut huon::WriteTxn = &mut opened;
+    let dropped = py.detach(move || match found {
+        Some(Found::Table(table)) => table.drop_table(txn),
+        Some(Found::Multi(multi)) => multi.drop_table(txn),
+        None => Ok(false),
+    })?;
+    if dropped { Ok(()) } else { Err(Error::TableNotFound.into()) }
+}

@@ -1,0 +1,543 @@
+//! Tables: mappings of `bytes` to `bytes`, in order.
+
+use std::sync::Arc;
+
+use huon::{Error, RawTable};
+use pyo3::exceptions::PyKeyError;
+use pyo3::prelude::*;
+use pyo3::pyclass::CompareOp;
+use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyTuple};
+
+use crate::bytes::{Data, Name, shown};
+use crate::fault::{Fault, Res, key_error, value_error};
+use crate::given::{Chunk, in_chunks, with_keys};
+use crate::scan::{Items, Keys, Part, Scan, Shows, Source, Values};
+use crate::seat::{Seat, look, look_detached};
+use crate::view;
+use crate::write::Level;
+
+/// From so many keys on a lookup of many gives the interpreter lock up: below, to take it again
+/// may cost more than the lookup.
+const RELEASE_KEYS: usize = 256;
+
+/// The level of a table that is to be changed.
+pub(crate) fn level(seat: &Seat) -> Res<&Arc<Level>> {
+    match seat {
+        Seat::Write(level) => Ok(level),
+        Seat::Read(reading) => {
+            reading.opened()?;
+            Err(Error::ReadOnly.into())
+        }
+    }
+}
+
+/// A pair as Python shows it.
+pub(crate) fn shown_pair<'py>(
+    py: Python<'py>,
+    record: Option<(&[u8], &[u8])>,
+) -> PyResult<Option<Bound<'py, PyTuple>>> {
+    record
+        .map(|(key, value)| PyTuple::new(py, [PyBytes::new(py, key), PyBytes::new(py, value)]))
+        .transpose()
+}
+
+/// A table in a transaction: a mapping of `bytes` to `bytes`, in the order of keys.
+#[pyclass(frozen, module = "huon")]
+pub(crate) struct Table {
+    pub(crate) seat: Seat,
+    pub(crate) raw: RawTable,
+    pub(crate) name: Box<[u8]>,
+}
+
+impl Table {
+    /// A change, made with the interpreter lock kept.
+    #[inline]
+    fn change<R>(&self, work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R>) -> Res<R> {
+        let mut opened = level(&self.seat)?.changing()?;
+        Ok(work(&mut opened)?)
+    }
+
+    /// The same without it, for what may take long.
+    fn change_long<R: Send>(
+        &self,
+        py: Python<'_>,
+        work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R> + Send,
+    ) -> Res<R> {
+        let mut opened = level(&self.seat)?.changing()?;
+        let txn: &mut huon::WriteTxn = &mut opened;
+        Ok(py.detach(move || work(txn))?)
+    }
+
+    #[inline]
+    fn found<'py>(&self, py: Python<'py>, key: &[u8]) -> Res<Option<Bound<'py, PyBytes>>> {
+        let table = self.raw;
+        if self.seat.releases() {
+            let found = look_detached!(&self.seat, py, |txn| {
+                table.get(txn, key).map(|value| value.map(<[u8]>::to_vec))
+            });
+            return Ok(found.map(|value| PyBytes::new(py, &value)));
+        }
+        look!(&self.seat, |txn| Ok(table.get(txn, key)?.map(|value| PyBytes::new(py, value))))
+    }
+
+    pub(crate) fn scan(&self, part: Part, shows: Shows) -> Res<Scan> {
+        Scan::new(self.seat.clone(), Source::Table(self.raw), part, shows)
+    }
+}
+
+#[pymethods]
+impl Table {
+    /// The name of the table: `str`, or `bytes` that are not UTF-8.
+    #[getter]
+    fn name<'py>(&self, py: Python<'py>) -> Bound<'py, PyAny> {
+        shown(py, &self.name)
+    }
+
+    /// The value of a key, as `bytes`; `default` if the key is not there.
+    #[pyo3(signature = (key, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        key: Data<'_>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Res<Option<Bound<'py, PyAny>>> {
+        Ok(self.found(py, &key)?.map(Bound::into_any).or(default))
+    }
+
+    fn __getitem__<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+    ) -> Res<Bound<'py, PyBytes>> {
+        self.found(py, &key.extract::<Data<'_>>()?)?.ok_or_else(|| key_error(key))
+    }
+
+    /// The value of a key where it lies, as a read-only memory view, and `None` if the key is not
+    /// there. The transaction cannot be closed while views live. In a write transaction it is a
+    /// view of a copy.
+    fn view<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyAny>>> {
+        match &self.seat {
+            Seat::Read(reading) => view::of(py, reading, self.raw, &key),
+            Seat::Write(_) => {
+                self.found(py, &key)?.map(|value| Ok(view::memory(&value)?)).transpose()
+            }
+        }
+    }
+
+    fn __contains__(&self, key: Data<'_>) -> Res<bool> {
+        look!(&self.seat, |txn| Ok(self.raw.contains(txn, &key)?))
+    }
+
+    /// The values of many keys, in their order, `None` for each that is not there: several times
+    /// as fast as one after another.
+    fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> Res<Bound<'py, PyList>> {
+        let table = self.raw;
+        with_keys(keys, |keys| {
+            let mut values = Vec::with_capacity(keys.len());
+            if keys.len() < RELEASE_KEYS && !self.seat.releases() {
+                look!(&self.seat, |txn| {
+                    table.get_many(txn, keys, |_, value| {
+                        values.push(value.map(|value| PyBytes::new(py, value)));
+                    })?;
+                });
+                return Ok(PyList::new(py, values)?);
+            }
+            // In two steps: what was found lies in the map as long as the transaction is held.
+            match &self.seat {
+                Seat::Read(reading) => {
+                    let opened = reading.opened()?;
+                    let txn: &huon::ReadTxn = &opened;
+                    let mut shown = Vec::with_capacity(keys.len());
+                    py.detach(|| table.get_many(txn, keys, |_, value| shown.push(value)))?;
+                    let values =
+                        shown.iter().map(|value| value.map(|value| PyBytes::new(py, value)));
+                    Ok(PyList::new(py, values)?)
+                }
+                Seat::Write(level) => {
+                    let mut opened = level.opened()?;
+                    let alone: &mut huon::WriteTxn = &mut opened;
+                    let mut shown = Vec::with_capacity(keys.len());
+                    let copied = &mut shown;
+                    py.detach(move || {
+                        let txn: &huon::WriteTxn = alone;
+                        table.get_many(txn, keys, |_, value| {
+                            copied.push(value.map(<[u8]>::to_vec));
+                        })
+                    })?;
+                    let values = shown
+                        .iter()
+                        .map(|value| value.as_ref().map(|value| PyBytes::new(py, value)));
+                    Ok(PyList::new(py, values)?)
+                }
+            }
+        })
+    }
+
+    /// The first record, as a pair, or `None`.
+    fn first<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.first(txn)?)?))
+    }
+
+    /// The last record, as a pair, or `None`.
+    fn last<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.last(txn)?)?))
+    }
+
+    /// The record of the key, or of the next one above it.
+    fn at_or_above<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyTuple>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_above(txn, &key)?)?))
+    }
+
+    /// The record of the key, or of the next one below it.
+    fn at_or_below<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyTuple>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_below(txn, &key)?)?))
+    }
+
+    fn __len__(&self) -> Res<usize> {
+        let count = look!(&self.seat, |txn| self.raw.len(txn))?;
+        Ok(usize::try_from(count).unwrap_or(usize::MAX))
+    }
+
+    /// How many records lie in a range, from `start` (with it) to `stop` (without it).
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn count(
+        &self,
+        py: Python<'_>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        prefix: Option<Data<'_>>,
+    ) -> Res<u64> {
+        let part = Part::new(prefix, start, stop, false, None);
+        let (table, bounds) = (self.raw, part.bounds());
+        Ok(look_detached!(&self.seat, py, |txn| table.count(txn, bounds)))
+    }
+
+    /// About how many records lie in a range, by a look at its ends.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn estimate(
+        &self,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        prefix: Option<Data<'_>>,
+    ) -> Res<u64> {
+        let part = Part::new(prefix, start, stop, false, None);
+        look!(&self.seat, |txn| Ok(self.raw.estimate(txn, part.bounds())?))
+    }
+
+    fn __iter__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+        self.scan(Part::default(), Shows::Keys)?.iter(py)
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+        self.scan(Part::default(), Shows::Keys)?.reversed().iter(py)
+    }
+
+    /// The keys that begin with `prefix`, from `start` (with it) to `stop` (without it), at most
+    /// `limit` of them; `reverse`: from the last one on.
+    #[pyo3(signature = (*, prefix=None, start=None, stop=None, reverse=false, limit=None))]
+    fn keys(
+        &self,
+        prefix: Option<Data<'_>>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        reverse: bool,
+        limit: Option<u64>,
+    ) -> Res<Keys> {
+        let part = Part::new(prefix, start, stop, reverse, limit);
+        Ok(Keys { scan: self.scan(part, Shows::Keys)? })
+    }
+
+    /// The values of these keys; see `keys`.
+    #[pyo3(signature = (*, prefix=None, start=None, stop=None, reverse=false, limit=None))]
+    fn values(
+        &self,
+        prefix: Option<Data<'_>>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        reverse: bool,
+        limit: Option<u64>,
+    ) -> Res<Values> {
+        let part = Part::new(prefix, start, stop, reverse, limit);
+        Ok(Values { scan: self.scan(part, Shows::Values)? })
+    }
+
+    /// The records of these keys, as pairs; see `keys`.
+    #[pyo3(signature = (*, prefix=None, start=None, stop=None, reverse=false, limit=None))]
+    fn items(
+        &self,
+        prefix: Option<Data<'_>>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        reverse: bool,
+        limit: Option<u64>,
+    ) -> Res<Items> {
+        let part = Part::new(prefix, start, stop, reverse, limit);
+        Ok(Items { scan: self.scan(part, Shows::Items)? })
+    }
+
+    fn __richcmp__<'py>(
+        &self,
+        py: Python<'py>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+    ) -> Res<Bound<'py, PyAny>> {
+        let Ok(other) = other.cast::<PyMapping>() else {
+            return Ok(py.NotImplemented().into_bound(py));
+        };
+        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
+            return Ok(py.NotImplemented().into_bound(py));
+        }
+        let own = self.scan(Part::default(), Shows::Items)?.dict(py)?;
+        let other = PyDict::from_sequence(other.items()?.as_any())?;
+        Ok(own.rich_compare(other, op)?)
+    }
+
+    // ---- changes
+
+    /// Puts a record, in the place of the one that the key may have.
+    fn put(&self, key: Data<'_>, value: Data<'_>) -> Res<()> {
+        self.change(|txn| self.raw.put(txn, &key, &value).map(drop))
+    }
+
+    fn __setitem__(&self, key: Data<'_>, value: Data<'_>) -> Res<()> {
+        self.change(|txn| self.raw.put(txn, &key, &value).map(drop))
+    }
+
+    /// Puts a record if the key has none; `False` if it has one, which stays.
+    fn insert(&self, key: Data<'_>, value: Data<'_>) -> Res<bool> {
+        self.change(|txn| self.raw.put_if_absent(txn, &key, &value))
+    }
+
+    /// Puts a record, and returns the value that the key had, or `None`.
+    fn replace<'py>(
+        &self,
+        py: Python<'py>,
+        key: Data<'_>,
+        value: Data<'_>,
+    ) -> Res<Option<Bound<'py, PyBytes>>> {
+        let old = self.change(|txn| self.raw.replace(txn, &key, &value))?;
+        Ok(old.map(|old| PyBytes::new(py, old.bytes())))
+    }
+
+    /// Puts a record above all others, into full pages; `KeyOrderError` if it is not above.
+    fn append(&self, key: Data<'_>, value: Data<'_>) -> Res<()> {
+        self.change(|txn| self.raw.append(txn, &key, &value))
+    }
+
+    /// Puts the records of a mapping, or of an iterable of pairs.
+    fn put_many(&self, pairs: &Bound<'_, PyAny>) -> Res<()> {
+        level(&self.seat)?;
+        let put = |records: &[(Data<'_>, Data<'_>)]| {
+            self.change(|txn| {
+                records.iter().try_for_each(|(key, value)| self.raw.put(txn, key, value).map(drop))
+            })
+        };
+        in_chunks(pairs, put, Chunk::PUT)
+    }
+
+    /// As that of `dict`.
+    #[pyo3(signature = (other=None, /, **more))]
+    fn update(
+        &self,
+        other: Option<&Bound<'_, PyAny>>,
+        more: Option<&Bound<'_, PyDict>>,
+    ) -> Res<()> {
+        if more.is_some_and(|more| !more.is_empty()) {
+            let text = "keys are bytes, and those of keyword arguments are text";
+            return Err(Fault::Raised(pyo3::exceptions::PyTypeError::new_err(text)));
+        }
+        other.map_or(Ok(()), |other| self.put_many(other))
+    }
+
+    /// Fills an empty table from records in the order of keys (a mapping, or an iterable of
+    /// pairs), many times as fast as `put_many`. All of it happens, or nothing.
+    fn bulk_load(&self, pairs: &Bound<'_, PyAny>) -> Res<()> {
+        let table = self.raw;
+        if !look!(&self.seat, |txn| table.is_empty(txn))? {
+            level(&self.seat)?;
+            return Err(Error::Invalid("only an empty table can be built").into());
+        }
+        self.bulk_append(pairs)
+    }
+
+    /// The same behind the records that are there, whose keys must be below.
+    fn bulk_append(&self, pairs: &Bound<'_, PyAny>) -> Res<()> {
+        let (table, py) = (self.raw, pairs.py());
+        level(&self.seat)?.load(|change| {
+            let append = |records: &[(Data<'_>, Data<'_>)]| {
+                change(&mut |txn| {
+                    py.detach(|| {
+                        table.bulk_append(txn, |append| {
+                            records.iter().try_for_each(|(key, value)| append(key, value))
+                        })
+                    })
+                })
+            };
+            in_chunks(pairs, append, Chunk::LOAD)
+        })
+    }
+
+    /// Deletes a record; `False` if there is none.
+    fn delete(&self, key: Data<'_>) -> Res<bool> {
+        self.change(|txn| self.raw.remove(txn, &key))
+    }
+
+    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Res<()> {
+        let data = key.extract::<Data<'_>>()?;
+        let deleted = self.change(|txn| self.raw.remove(txn, &data))?;
+        if deleted { Ok(()) } else { Err(key_error(key)) }
+    }
+
+    /// Deletes the records of many keys; returns how many there were.
+    fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Res<u64> {
+        with_keys(keys, |keys| {
+            self.change(|txn| keys.iter().map(|key| self.raw.remove(txn, key).map(u64::from)).sum())
+        })
+    }
+
+    /// Deletes the records of a range, from `start` (with it) to `stop` (without it), or of all
+    /// keys that begin with `prefix`; returns how many there were.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn delete_range(
+        &self,
+        py: Python<'_>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        prefix: Option<Data<'_>>,
+    ) -> Res<u64> {
+        let part = Part::new(prefix, start, stop, false, None);
+        self.scan(part.clone(), Shows::Keys)?;
+        let table = self.raw;
+        self.change_long(py, |txn| table.remove_range(txn, part.bounds()))
+    }
+
+    /// Removes a key and returns its value; `default`, or else `KeyError`, if it is not there.
+    #[pyo3(signature = (key, *default))]
+    fn pop<'py>(
+        &self,
+        py: Python<'py>,
+        key: &Bound<'py, PyAny>,
+        default: &Bound<'py, PyTuple>,
+    ) -> Res<Bound<'py, PyAny>> {
+        if default.len() > 1 {
+            let text = format!("pop expected at most 2 arguments, got {}", default.len() + 1);
+            return Err(Fault::Raised(pyo3::exceptions::PyTypeError::new_err(text)));
+        }
+        let data = key.extract::<Data<'_>>()?;
+        match self.change(|txn| self.raw.take(txn, &data))? {
+            Some(value) => Ok(PyBytes::new(py, value.bytes()).into_any()),
+            None => default.iter().next().ok_or_else(|| key_error(key)),
+        }
+    }
+
+    /// Removes the last record, or with `last=False` the first, and returns it.
+    #[pyo3(signature = (last=true))]
+    fn popitem<'py>(&self, py: Python<'py>, last: bool) -> Res<Bound<'py, PyTuple>> {
+        let popped =
+            self.change(|txn| if last { self.raw.pop_last(txn) } else { self.raw.pop_first(txn) })?;
+        let record = popped.as_ref().map(|(key, value)| (key.bytes(), value.bytes()));
+        let empty = || Fault::Raised(PyKeyError::new_err("popitem(): the table is empty"));
+        shown_pair(py, record)?.ok_or_else(empty)
+    }
+
+    /// The value of a key, which gets `default` first if it is not there.
+    fn setdefault<'py>(
+        &self,
+        py: Python<'py>,
+        key: Data<'_>,
+        default: &Bound<'py, PyAny>,
+    ) -> Res<Bound<'py, PyAny>> {
+        level(&self.seat)?;
+        if let Some(value) = self.found(py, &key)? {
+            return Ok(value.into_any());
+        }
+        self.put(key, default.extract()?)?;
+        Ok(default.clone())
+    }
+
+    /// Deletes all records; the table stays.
+    fn clear(&self, py: Python<'_>) -> Res<()> {
+        let table = self.raw;
+        self.change_long(py, |txn| table.clear(txn))
+    }
+
+    /// Deletes the table with all that is in it.
+    fn drop(&self, py: Python<'_>) -> Res<()> {
+        let table = self.raw;
+        let dropped = self.change_long(py, |txn| table.drop_table(txn))?;
+        if dropped { Ok(()) } else { Err(Error::TableNotFound.into()) }
+    }
+
+    /// Gives the table another name. This object stands for a missing table then.
+    fn rename(&self, name: Name<'_>) -> Res<()> {
+        self.change(|txn| self.raw.rename(txn, &*name))
+    }
+
+    /// The sequence of the table: a number that is stored with it, 0 at first.
+    #[getter]
+    fn sequence(&self) -> Res<u64> {
+        look!(&self.seat, |txn| Ok(self.raw.sequence(txn)?))
+    }
+
+    /// Raises the sequence by `count`, and returns what it was before.
+    #[pyo3(signature = (count=1))]
+    fn take_sequence(&self, count: u64) -> Res<u64> {
+        self.change(|txn| self.raw.take_sequence(txn, count))
+    }
+
+    // ---- packed records, for arrays
+
+    /// The values of packed keys, each of `key_bytes`: all must have `value_bytes`, and come packed,
+    /// with a byte for each that says whether the key is there.
+    fn _get_packed<'py>(
+        &self,
+        py: Python<'py>,
+        keys: Data<'_>,
+        key_bytes: usize,
+        value_bytes: usize,
+    ) -> Res<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        crate::array::get(py, self, &keys, key_bytes, value_bytes)
+    }
+
+    /// The records of a range, packed: all keys have `key_bytes`, and all values `value_bytes`.
+    #[pyo3(signature = (key_bytes, value_bytes, *, prefix, start, stop, reverse, limit))]
+    #[allow(clippy::too_many_arguments)]
+    fn _scan_packed<'py>(
+        &self,
+        py: Python<'py>,
+        key_bytes: usize,
+        value_bytes: usize,
+        prefix: Option<Data<'_>>,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        reverse: bool,
+        limit: Option<u64>,
+    ) -> Res<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
+        let part = Part::new(prefix, start, stop, reverse, limit);
+        crate::array::scan(py, &self.scan(part, Shows::Items)?, key_bytes, value_bytes)
+    }
+
+    /// Puts packed records.
+    fn _put_packed(
+        &self,
+        keys: Data<'_>,
+        key_bytes: usize,
+        values: Data<'_>,
+        value_bytes: usize,
+    ) -> Res<()> {
+        let count = crate::array::count(&keys, key_bytes)?;
+        if Some(values.len()) != value_bytes.checked_mul(count) {
+            return Err(value_error("there must be as many values as keys"));
+        }
+        self.change(|txn| {
+            (0..count).try_for_each(|i| {
+                let key = &keys[i * key_bytes..][..key_bytes];
+                self.raw.put(txn, key, &values[i * value_bytes..][..value_bytes]).map(drop)
+            })
+        })
+    }
+
+    fn __repr__(&self, py: Python<'_>) -> Res<String> {
+        Ok(format!("<huon.Table {}>", shown(py, &self.name).repr()?))
+    }
+}
