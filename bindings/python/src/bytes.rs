@@ -6,7 +6,7 @@ use std::ops::Deref;
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
-use pyo3::types::{PyByteArray, PyBytes, PyString};
+use pyo3::types::{PyByteArray, PyBytes, PyList, PyString, PyTuple};
 
 /// A key or a value: `bytes` as they are, anything else with a buffer (`bytearray`, `memoryview`,
 /// arrays) copied, since another thread may change it.
@@ -79,9 +79,19 @@ pub(crate) fn shown<'py>(py: Python<'py>, name: &[u8]) -> Bound<'py, PyAny> {
     }
 }
 
-/// A pair of key and value: a tuple, or any sequence of two.
+/// A pair of key and value: a tuple or a list of two.
 pub(crate) fn pair<'py>(
     given: &Bound<'py, PyAny>,
 ) -> PyResult<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
-    given.extract().map_err(|_| PyTypeError::new_err("a pair (key, value) is required"))
+    if let Ok(tuple) = given.cast::<PyTuple>()
+        && tuple.len() == 2
+    {
+        return Ok((tuple.get_item(0)?, tuple.get_item(1)?));
+    }
+    if let Ok(list) = given.cast::<PyList>()
+        && list.len() == 2
+    {
+        return Ok((list.get_item(0)?, list.get_item(1)?));
+    }
+    Err(PyTypeError::new_err("a pair (key, value) is required"))
 }

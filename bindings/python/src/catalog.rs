@@ -43,19 +43,29 @@ enum Found {
     Multi(RawMulti),
 }
 
-/// The names of the types of keys and values; both empty: any.
-type Types<'a> = (&'a str, &'a str);
+/// What keys and values are.
+#[derive(Clone, Copy)]
+pub(crate) struct Types<'a> {
+    /// The names of their types; both empty: any.
+    pub(crate) names: (&'a str, &'a str),
+    /// How many bytes each value of a multimap has, which is to be made.
+    pub(crate) value_bytes: Option<u32>,
+}
 
-pub(crate) const ANY: Types<'_> = ("", "");
+pub(crate) const ANY: Types<'_> = Types { names: ("", ""), value_bytes: None };
 
 fn plain_def(name: &[u8], order: Order, types: Types<'_>) -> TableDef<Bytes, Bytes> {
     let def = TableDef::named(name).ordered(order);
-    if types == ANY { def } else { def.type_names(types.0, types.1) }
+    if types.names == ANY.names { def } else { def.type_names(types.names.0, types.names.1) }
 }
 
 fn multi_def(name: &[u8], order: Order, types: Types<'_>) -> MultiDef<Bytes, Bytes> {
-    let def = MultiDef::named(name).ordered(order.clone()).values_ordered(order);
-    if types == ANY { def } else { def.type_names(types.0, types.1) }
+    let is_made = matches!(order, Order::Bytes);
+    let mut def = MultiDef::named(name).ordered(order.clone()).values_ordered(order);
+    if let Some(bytes) = types.value_bytes.filter(|_| is_made) {
+        def = def.values_of_bytes(bytes);
+    }
+    if types.names == ANY.names { def } else { def.type_names(types.names.0, types.names.1) }
 }
 
 fn found(seat: &Seat, name: &[u8], wanted: Wanted, types: Types<'_>) -> Res<Option<Found>> {

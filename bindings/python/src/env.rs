@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::care;
-use crate::fault::{Fault, IN_USE, Res, value_error};
+use crate::fault::{Fault, Res, value_error};
 use crate::options;
 use crate::read::{ReadTxn, Reading};
 use crate::write::{WriteTxn, Writer};
@@ -83,7 +83,7 @@ impl Env {
         let env = match self.env.try_read() {
             Ok(env) => env,
             Err(TryLockError::Poisoned(env)) => env.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(IN_USE),
+            Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
         };
         env.clone().ok_or(CLOSED)
     }
@@ -211,7 +211,7 @@ impl Env {
         let env = match self.env.try_write() {
             Ok(mut env) => env.take(),
             Err(TryLockError::Poisoned(env)) => env.into_inner().take(),
-            Err(TryLockError::WouldBlock) => return Err(IN_USE),
+            Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
         };
         if let Some(env) = env {
             py.detach(|| env.close())?;

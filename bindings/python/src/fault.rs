@@ -9,14 +9,14 @@ pub(crate) enum Fault {
     Engine(Box<Error>),
     /// A call that makes no sense at this moment: after the end, or in the middle of another one.
     Misuse(&'static str),
+    /// Another call uses the transaction, in this thread or another.
+    InUse,
     Raised(PyErr),
 }
 
 pub(crate) type Res<T> = Result<T, Fault>;
 
 pub(crate) const ENDED: Fault = Fault::Misuse("the transaction has ended");
-pub(crate) const IN_USE: Fault =
-    Fault::Misuse("another call uses the transaction at this moment, in this thread or another");
 
 impl From<Error> for Fault {
     #[cold]
@@ -38,6 +38,7 @@ impl From<Fault> for PyErr {
         let made = Python::attach(|py| match &fault {
             Fault::Engine(error) => raised(py, error),
             Fault::Misuse(text) => class(py, "misuse", (*text,)),
+            Fault::InUse => class(py, "misuse", ("another call uses it at this moment",)),
             Fault::Raised(error) => Ok(error.clone_ref(py)),
         });
         made.unwrap_or_else(|error| error)

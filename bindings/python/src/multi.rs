@@ -205,7 +205,7 @@ impl MultiTable {
     /// All of it happens, or nothing.
     fn bulk_append(&self, pairs: &Bound<'_, PyAny>) -> Res<()> {
         let (multi, py) = (self.raw, pairs.py());
-        level(&self.seat)?.load(|change| {
+        level(&self.seat)?.load(py, |change| {
             let append = |records: &[(Data<'_>, Data<'_>)]| {
                 change(&mut |txn| {
                     py.detach(|| {

@@ -12,8 +12,8 @@ use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bytes::{Name, shown};
-use crate::catalog::{self, Wanted};
-use crate::fault::{ENDED, Fault, IN_USE, Res};
+use crate::catalog::{self, Types, Wanted};
+use crate::fault::{ENDED, Fault, Res};
 use crate::seat::Seat;
 
 const PARKED: Fault = Fault::Misuse("the transaction is parked: unpark it first");
@@ -64,7 +64,7 @@ impl Reading {
         let stage = match self.stage.try_read() {
             Ok(stage) => stage,
             Err(TryLockError::Poisoned(stage)) => stage.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(IN_USE),
+            Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
         };
         match &*stage {
             Stage::Open(_) if !self.leaving.load(Ordering::Relaxed) => Ok(Opened(stage)),
@@ -78,7 +78,7 @@ impl Reading {
         let stage = match self.stage.try_write() {
             Ok(stage) => stage,
             Err(TryLockError::Poisoned(stage)) => stage.into_inner(),
-            Err(TryLockError::WouldBlock) => return Err(IN_USE),
+            Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
         };
         if self.views.load(Ordering::Acquire) > 0 {
             let text = "memory views show bytes of the transaction: release them first";
@@ -155,7 +155,8 @@ impl ReadTxn {
         key_type: &str,
         value_type: &str,
     ) -> Res<Bound<'py, PyAny>> {
-        catalog::opened(py, self.seat(), &name, Wanted::of(multi), (key_type, value_type))
+        let types = Types { names: (key_type, value_type), value_bytes: None };
+        catalog::opened(py, self.seat(), &name, Wanted::of(multi), types)
     }
 
     fn __getitem__<'py>(&self, py: Python<'py>, name: Name<'_>) -> Res<Bound<'py, PyAny>> {

@@ -18,7 +18,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyDict, PyList, PySet, PyTuple};
 
 use crate::bytes::{Data, pair};
-use crate::fault::{IN_USE, Res};
+use crate::fault::{Fault, Res};
 use crate::seat::{Seat, look};
 
 /// Records in the first batch, and in the largest one.
@@ -354,7 +354,7 @@ impl Batches {
     }
 
     fn __next__<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyList>>> {
-        let mut place = self.place.try_lock().map_err(|_| IN_USE)?;
+        let mut place = self.place.try_lock().map_err(|_| Fault::InUse)?;
         let batch = self.scan.batch(py, &mut place, self.scan.shows)?;
         Ok(if batch.is_empty() { None } else { Some(PyList::new(py, batch)?) })
     }
@@ -385,7 +385,7 @@ impl Records {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyAny>>> {
         let scan = &*self.scan;
-        let mut walk = self.walk.try_lock().map_err(|_| IN_USE)?;
+        let mut walk = self.walk.try_lock().map_err(|_| Fault::InUse)?;
         let walk = &mut *walk;
         let stamp = scan.seat.changes();
         if stamp != walk.stamp && !walk.ended {
@@ -397,6 +397,8 @@ impl Records {
                 walk.place.after = Some((key.to_vec(), value.to_vec()));
             }
             walk.place.ended = walk.place.left == 0;
+            // A loop that changes something at each step would read them for nothing.
+            walk.place.batch = 1;
         }
         if walk.waiting.is_empty() {
             let batch = scan.batch(py, &mut walk.place, Shows::Items)?;

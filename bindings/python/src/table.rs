@@ -20,13 +20,16 @@ use crate::write::Level;
 /// may cost more than the lookup.
 const RELEASE_KEYS: usize = 256;
 
+const READS_ONLY: Fault =
+    Fault::Misuse("the transaction only reads: begin one that writes with Env.write");
+
 /// The level of a table that is to be changed.
 pub(crate) fn level(seat: &Seat) -> Res<&Arc<Level>> {
     match seat {
         Seat::Write(level) => Ok(level),
         Seat::Read(reading) => {
             reading.opened()?;
-            Err(Error::ReadOnly.into())
+            Err(READS_ONLY)
         }
     }
 }
@@ -363,7 +366,7 @@ impl Table {
     /// The same behind the records that are there, whose keys must be below.
     fn bulk_append(&self, pairs: &Bound<'_, PyAny>) -> Res<()> {
         let (table, py) = (self.raw, pairs.py());
-        level(&self.seat)?.load(|change| {
+        level(&self.seat)?.load(py, |change| {
             let append = |records: &[(Data<'_>, Data<'_>)]| {
                 change(&mut |txn| {
                     py.detach(|| {

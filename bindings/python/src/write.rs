@@ -9,14 +9,15 @@ use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
 use std::thread::{self, ThreadId};
+use std::time::Duration;
 
 use huon::Durability;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
 use crate::bytes::{Name, shown};
-use crate::catalog::{self, Wanted};
-use crate::fault::{ENDED, Fault, IN_USE, Res};
+use crate::catalog::{self, Types, Wanted};
+use crate::fault::{ENDED, Fault, Res};
 use crate::options;
 use crate::seat::Seat;
 use crate::ticket::Ticket;
@@ -26,6 +27,8 @@ const NESTED: Fault =
 const LOADING: Fault = Fault::Misuse("a bulk load is running: its records may only read");
 /// The number of the outermost level.
 const OUTERMOST: u64 = 0;
+/// How long a bulk load waits before it asks again for what another thread uses.
+const PAUSE: Duration = Duration::from_micros(50);
 
 /// What the handles of a write transaction share.
 pub(crate) struct Writer {
@@ -74,7 +77,7 @@ impl Writer {
         match self.state.try_lock() {
             Ok(state) => Ok(state),
             Err(TryLockError::Poisoned(state)) => Ok(state.into_inner()),
-            Err(TryLockError::WouldBlock) => Err(IN_USE),
+            Err(TryLockError::WouldBlock) => Err(Fault::InUse),
         }
     }
 
@@ -126,6 +129,7 @@ impl Level {
     /// if it fails.
     pub(crate) fn load<R>(
         &self,
+        py: Python<'_>,
         work: impl FnOnce(&mut dyn FnMut(&mut Change<'_>) -> Res<()>) -> Res<R>,
     ) -> Res<R> {
         const NAME: &str = "huon-python: bulk load";
@@ -134,17 +138,28 @@ impl Level {
         opened.state().loading = true;
         drop(opened);
         let done = work(&mut |change| {
-            let mut opened = self.opened()?;
+            let mut opened = self.waited(py)?;
             self.writer.changes.fetch_add(1, Ordering::Relaxed);
             Ok(change(&mut opened)?)
         });
-        let mut opened = self.opened()?;
+        let mut opened = self.waited(py)?;
         opened.state().loading = false;
+        self.writer.changes.fetch_add(1, Ordering::Relaxed);
         if done.is_err() {
             opened.roll_back_to(NAME)?;
         }
         opened.release(NAME)?;
         done
+    }
+
+    /// The transaction, after other threads, which may read it meanwhile.
+    fn waited(&self, py: Python<'_>) -> Res<Opened<'_>> {
+        loop {
+            match self.opened() {
+                Err(Fault::InUse) => py.detach(|| thread::sleep(PAUSE)),
+                opened => return opened,
+            }
+        }
     }
 
     fn is_outermost(&self) -> bool {
@@ -167,13 +182,13 @@ impl Level {
         let Some(depth) = open.levels.iter().position(|level| *level == self.number) else {
             return Ok(());
         };
-        if open.loading {
-            return Err(LOADING);
-        }
         self.writer.changes.fetch_add(1, Ordering::Relaxed);
         if self.is_outermost() {
             *state = None;
             return Ok(());
+        }
+        if open.loading {
+            return Err(LOADING);
         }
         open.levels.truncate(depth);
         open.txn.roll_back_to(self.number.to_le_bytes())?;
@@ -245,7 +260,11 @@ impl WriteTxn {
 
     /// Opens a table; `create` makes it if it is missing, `multi` says of which kind it must be.
     /// `key_type` and `value_type` name the types of what it holds, which other programs check.
-    #[pyo3(signature = (name, *, multi=None, create=false, key_type="", value_type=""))]
+    /// `value_bytes`: all values of a multimap that is made have so many.
+    #[pyo3(signature = (
+        name, *, multi=None, create=false, key_type="", value_type="", value_bytes=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
     fn table<'py>(
         &self,
         py: Python<'py>,
@@ -254,8 +273,10 @@ impl WriteTxn {
         create: bool,
         key_type: &str,
         value_type: &str,
+        value_bytes: Option<u32>,
     ) -> Res<Bound<'py, PyAny>> {
-        let (wanted, types) = (Wanted::of(multi), (key_type, value_type));
+        let wanted = Wanted::of(multi);
+        let types = Types { names: (key_type, value_type), value_bytes };
         if create {
             let many = wanted.is_multi(&self.seat(), &name)?;
             catalog::created(py, &self.level, &name, many, types)

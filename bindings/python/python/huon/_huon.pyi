@@ -12,6 +12,7 @@ from collections.abc import (
     ValuesView,
 )
 from os import PathLike
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
 
@@ -55,7 +56,7 @@ def delete(path: str | PathLike[str], *, timeout: float = 0.0) -> bool: ...
 @final
 class Env:
     @property
-    def path(self) -> Any: ...
+    def path(self) -> Path | None: ...
     @property
     def closed(self) -> bool: ...
     @property
@@ -159,6 +160,7 @@ class WriteTxn:
         create: bool = False,
         key_type: str = "",
         value_type: str = "",
+        value_bytes: int | None = None,
     ) -> MultiTable: ...
     @overload
     def table(
@@ -169,6 +171,7 @@ class WriteTxn:
         create: bool = False,
         key_type: str = "",
         value_type: str = "",
+        value_bytes: int | None = None,
     ) -> Table: ...
     def tables(self) -> list[str]: ...
     def __getitem__(self, key: Name, /) -> Table: ...

@@ -57,11 +57,11 @@ class TableDef(Generic[K, V]):
 
     def open(self, txn: ReadTxn | WriteTxn) -> "TypedTable[K, V]":
         """Opens the table; a write transaction makes it if it is missing."""
-        types = {"key_type": self.key.name, "value_type": self.value.name}
+        key, value = self.key.name, self.value.name
         if isinstance(txn, WriteTxn):
-            raw = txn.table(self.name, multi=False, create=True, **types)
+            raw = txn.table(self.name, create=True, multi=False, key_type=key, value_type=value)
         else:
-            raw = txn.table(self.name, multi=False, **types)
+            raw = txn.table(self.name, multi=False, key_type=key, value_type=value)
         return TypedTable(raw, self.key, self.value)
 
 
@@ -80,11 +80,18 @@ class MultiDef(Generic[K, V]):
 
     def open(self, txn: ReadTxn | WriteTxn) -> "TypedMultiTable[K, V]":
         """Opens the multimap; a write transaction makes it if it is missing."""
-        types = {"key_type": self.key.name, "value_type": self.value.name}
+        key, value = self.key.name, self.value.name
         if isinstance(txn, WriteTxn):
-            raw = txn.table(self.name, multi=True, create=True, **types)
+            raw = txn.table(
+                self.name,
+                create=True,
+                multi=True,
+                key_type=key,
+                value_type=value,
+                value_bytes=self.value.size,
+            )
         else:
-            raw = txn.table(self.name, multi=True, **types)
+            raw = txn.table(self.name, multi=True, key_type=key, value_type=value)
         return TypedMultiTable(raw, self.key, self.value)
 
 

@@ -1,0 +1,158 @@
+"""The forms of reports: dictionaries, as ``json`` would read them."""
+
+from typing import Any, Literal, TypeAlias, TypedDict
+
+Name: TypeAlias = str | list[int]
+"""The name of a table; numbers where it is not UTF-8."""
+
+
+class Geometry(TypedDict):
+    min_bytes: int
+    max_bytes: int
+    grow_bytes: int
+    shrink_bytes: int
+
+
+class ReaderInfo(TypedDict):
+    """A read transaction, of any process."""
+
+    client: int
+    pid: int
+    thread: int
+    txnid: int
+    ids_behind: int
+    age_ms: int
+    parked: bool
+    guest: bool
+
+
+class EnvInfo(TypedDict):
+    """The state of an environment: see ``Env.info``."""
+
+    page_bytes: int
+    uuid: str
+    file_bytes: int
+    used_bytes: int
+    max_bytes: int
+    geometry: Geometry
+    map_bytes: int
+    reads_ahead: bool
+    newest: int
+    visible: int
+    durable: int
+    unflushed_bytes: int
+    journal: dict[str, Any] | None
+    poisoned: bool
+    repair_due: bool
+    key_bytes_max: int
+    clients: int
+    readers: list[ReaderInfo]
+    io: dict[str, int]
+
+
+class RetainedSnapshot(TypedDict):
+    """An old snapshot that retains pages, and what retains it."""
+
+    by: Literal["durable", "flush"] | dict[Literal["reader"], ReaderInfo]
+    txnid: int
+    pages: int
+    alone_pages: int
+
+
+class TableStat(TypedDict):
+    """The size of a table."""
+
+    name: Name
+    order: str
+    values: str | None
+    comparator: str | None
+    value_comparator: str | None
+    key_type: str | None
+    value_type: str | None
+    value_bytes: int | None
+    entries: int
+    depth: int
+    branch_pages: int
+    leaf_pages: int
+    overflow_pages: int
+    sequence: int
+    changed: int
+
+
+class Stat(TypedDict):
+    """Where the space of a file is: see ``Env.stat``."""
+
+    txnid: int
+    page_bytes: int
+    file_bytes: int
+    meta_pages: int
+    live_pages: int
+    free_list_pages: int
+    reusable_pages: int
+    retained_pages: int
+    tail_bytes: int
+    journal_bytes: int
+    retained_snapshots: list[RetainedSnapshot]
+    tables: list[TableStat]
+
+
+class Problem(TypedDict):
+    """Something that is not as it must be."""
+
+    pgno: int | None
+    table: Name | None
+    text: str
+
+
+class CheckReport(TypedDict):
+    """What a check found: see ``Env.check``."""
+
+    txnid: int
+    page_bytes: int
+    problems: list[Problem]
+    problem_count: int
+    reused_pages: int
+    notes: list[str]
+    tables: list[dict[str, Any]]
+    tables_unordered: list[Name]
+    journal_batches: int
+    reachable_pages: int
+    free_list_pages: int
+    free_pages: int
+    retained_pages: int
+    pages_total: int
+
+
+class CopyReport(TypedDict):
+    """A copy: the snapshot, and how many bytes it has."""
+
+    txnid: int
+    bytes: int
+
+
+class CompactReport(TypedDict):
+    """What a compaction did: see ``Env.compact``."""
+
+    end: Literal["target", "time_limit", "stopped", "no_room"] | dict[str, Any]
+    before_bytes: int
+    after_bytes: int
+    live_bytes: int
+    moved_bytes: int
+    commits: int
+
+
+class SlowReader(TypedDict):
+    """A reader that keeps a writer from pages that it needs."""
+
+    client: int
+    pid: int
+    thread: int
+    txnid: int
+    ids_behind: int
+    retained_bytes: int
+    freed_bytes: int
+    parked: bool
+    guest: bool
+    own: bool
+    retries: int
+    full: bool

@@ -1,0 +1,201 @@
+"""For ``asyncio``: what waits, waits in a thread, and the loop goes on.
+
+>>> import asyncio, huon, huon.aio
+>>> async def main() -> None:
+...     with huon.open(None) as env:
+...         async with huon.aio.write(env) as txn:  # committed at the end, without the loop
+...             txn["ages"][b"ada"] = b"36"
+...         with env.read() as txn:  # reads never wait
+...             print(txn["ages"][b"ada"])
+>>> asyncio.run(main())
+b'36'
+
+Lookups and changes of a transaction take microseconds, and are done in the loop as they are. The
+tasks of a loop queue for the one write transaction in the order in which they came.
+"""
+
+import asyncio
+import threading
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any, TypeVar
+from weakref import WeakKeyDictionary
+
+from ._errors import BusyError
+from ._huon import Durability, Env, Ticket, WriteTxn
+
+T = TypeVar("T")
+
+__all__ = ["changes", "commit", "durable", "run", "sync", "update", "wait_for_commit", "write"]
+
+# A thread of its own for each wait: those of an executor may all be waiting for a transaction whose
+# commit would need one of them.
+_SLICE = 0.05
+_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Env, asyncio.Lock]]"
+_loops = WeakKeyDictionary()
+
+
+def _turn(env: Env) -> asyncio.Lock:
+    """The queue of this loop's tasks for the write transaction of an environment."""
+    return _loops.setdefault(asyncio.get_running_loop(), WeakKeyDictionary()).setdefault(
+        env, asyncio.Lock()
+    )
+
+
+async def run(work: Callable[[], T]) -> T:
+    """Runs ``work`` in a thread of its own. When the task is cancelled, ``work`` goes on, and the
+    task waits for it: so nothing is left to a thread that no task knows of."""
+    loop = asyncio.get_running_loop()
+    done: asyncio.Future[T] = loop.create_future()
+
+    def answer(set_it: Callable[[Any], None], what: Any) -> None:
+        if not done.done():
+            set_it(what)
+
+    def thread() -> None:
+        try:
+            result = work()
+        except BaseException as error:
+            loop.call_soon_threadsafe(answer, done.set_exception, error)
+        else:
+            loop.call_soon_threadsafe(answer, done.set_result, result)
+
+    threading.Thread(target=thread, name="huon.aio", daemon=True).start()
+    cancelled: asyncio.CancelledError | None = None
+    while not done.done():
+        try:
+            await asyncio.shield(done)
+        except asyncio.CancelledError as error:
+            cancelled = error
+        except BaseException:
+            break
+    if cancelled is not None:
+        if not done.cancelled():
+            done.exception()
+        raise cancelled
+    return done.result()
+
+
+async def _begin(env: Env, timeout: float | None, durability: Durability | None) -> WriteTxn:
+    """Begins a write transaction; a task that is cancelled meanwhile leaves none behind."""
+    try:
+        return env._write_moving(timeout=0.0, durability=durability)
+    except BusyError:
+        if timeout == 0.0:
+            raise
+    given_up = threading.Event()
+    begun: list[WriteTxn] = []
+    time = asyncio.get_running_loop().time
+    until = None if timeout is None else time() + timeout
+
+    def wait() -> None:
+        while not given_up.is_set():
+            left = _SLICE if until is None else min(_SLICE, max(until - time(), 0.0))
+            try:
+                begun.append(env._write_moving(timeout=left, durability=durability))
+                return
+            except BusyError:
+                if until is not None and time() >= until:
+                    raise
+
+    try:
+        await _watched(wait, given_up)
+    except asyncio.CancelledError:
+        for txn in begun:
+            txn.abort()
+        raise
+    return begun.pop()
+
+
+async def _watched(wait: Callable[[], T], given_up: threading.Event) -> T:
+    """Runs a wait that ends soon when it is given up, and gives it up when the task is cancelled."""
+    task = asyncio.ensure_future(run(wait))
+    try:
+        return await asyncio.shield(task)
+    except asyncio.CancelledError:
+        given_up.set()
+        while not task.done():
+            try:
+                await asyncio.wait([task])
+            except asyncio.CancelledError:
+                continue
+        raise
+
+
+@asynccontextmanager
+async def write(
+    env: Env, *, timeout: float | None = None, durability: Durability | None = None
+) -> AsyncIterator[WriteTxn]:
+    """The write transaction: waits for it without holding the loop up, commits at the end in a
+    thread, and undoes everything when the block raises or is cancelled. ``timeout``: at most so
+    many seconds for the transaction, then ``BusyError``; without it, as long as it takes."""
+    turn = _turn(env)
+    try:
+        async with asyncio.timeout(timeout):
+            await turn.acquire()
+    except TimeoutError:
+        raise BusyError("another task of this loop has the write transaction") from None
+    try:
+        txn = await _begin(env, timeout, durability)
+        try:
+            yield txn
+        except BaseException:
+            txn.abort()
+            raise
+        if not txn.closed:
+            await run(txn.commit)
+    finally:
+        turn.release()
+
+
+async def update(
+    env: Env, work: Callable[[WriteTxn], T], *, durability: Durability | None = None
+) -> T:
+    """Runs ``work`` in a write transaction, commits, and returns what it returned."""
+    async with write(env, durability=durability) as txn:
+        return work(txn)
+
+
+async def commit(txn: WriteTxn, durability: Durability | None = None) -> int:
+    """Commits in a thread; returns the number of the snapshot."""
+    return await run(lambda: txn.commit(durability))
+
+
+async def durable(ticket: Ticket, timeout: float | None = None) -> bool:
+    """Waits until a commit is durable: see ``WriteTxn.commit_ticket``."""
+    return ticket.durable or await run(lambda: ticket.wait(timeout))
+
+
+async def sync(env: Env) -> int:
+    """As ``Env.sync``."""
+    return await run(env.sync)
+
+
+async def wait_for_commit(env: Env, after: int, timeout: float | None = None) -> int | None:
+    """As ``Env.wait_for_commit``. When the task is cancelled, its thread ends within a moment."""
+    given_up = threading.Event()
+    time = asyncio.get_running_loop().time
+    until = None if timeout is None else time() + timeout
+
+    def wait() -> int | None:
+        while not given_up.is_set():
+            left = _SLICE if until is None else min(_SLICE, max(until - time(), 0.0))
+            found = env.wait_for_commit(after, left)
+            if found is not None or (until is not None and time() >= until):
+                return found
+        return None
+
+    return await _watched(wait, given_up)
+
+
+async def changes(env: Env, after: int | None = None) -> AsyncIterator[int]:
+    """The numbers of snapshots as they become visible, each the newest at its time:
+    ``async for newest in huon.aio.changes(env)``."""
+    if after is None:
+        with env.read() as txn:
+            after = txn.id
+    while True:
+        found = await wait_for_commit(env, after)
+        if found is not None:
+            after = found
+            yield found
