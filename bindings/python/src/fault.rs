@@ -1,5 +1,7 @@
 //! Errors: those of the engine as exceptions of the package, each kind with a class of its own.
 
+use std::io::ErrorKind;
+
 use huon::Error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -63,10 +65,20 @@ fn raised(py: Python<'_>, error: &Error) -> PyResult<PyErr> {
         _ => None,
     };
     let system = match error {
-        Error::Io(found) => found.source.raw_os_error(),
+        Error::Io(found) => found.source.raw_os_error().or(number_of(found.source.kind())),
         _ => None,
     };
     class(py, "engine", (error.code(), error.to_string(), page, system))
+}
+
+/// The system's number for what the engine found out itself.
+fn number_of(kind: ErrorKind) -> Option<i32> {
+    match kind {
+        ErrorKind::NotFound => Some(libc::ENOENT),
+        ErrorKind::AlreadyExists => Some(libc::EEXIST),
+        ErrorKind::PermissionDenied => Some(libc::EACCES),
+        _ => None,
+    }
 }
 
 /// A bad argument, in Python's own way.

@@ -415,7 +415,7 @@ impl Table {
     }
 
     /// Removes a key and returns its value; `default`, or else `KeyError`, if it is not there.
-    #[pyo3(signature = (key, *default))]
+    #[pyo3(signature = (key, *default), text_signature = "($self, key, default=..., /)")]
     fn pop<'py>(
         &self,
         py: Python<'py>,
@@ -490,8 +490,8 @@ impl Table {
 
     // ---- packed records, for arrays
 
-    /// The values of packed keys, each of `key_bytes`: all must have `value_bytes`, and come packed,
-    /// with a byte for each that says whether the key is there.
+    /// The values of packed keys, each of `key_bytes`: all must have `value_bytes`, and come
+    /// packed, with a byte for each that says whether the key is there.
     fn _get_packed<'py>(
         &self,
         py: Python<'py>,

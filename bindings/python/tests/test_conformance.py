@@ -36,7 +36,7 @@ def listed(pairs: Any) -> Any:
 
 
 class Runner:
-    def __init__(self, path: Path, durability: huon._huon.Durability = "lazy") -> None:
+    def __init__(self, path: Path, durability: huon.Durability = "lazy") -> None:
         self.path, self.durability = path, durability
         self.env = huon.open(path, durability=durability)
         self.txns: dict[str, huon.ReadTxn | huon.WriteTxn] = {}
@@ -149,10 +149,8 @@ class Runner:
     def do_get_many(self, txn: str, table: str, keys: Any) -> list[bytes | None]:
         return self.table(txn, table).get_many([data(key) for key in keys])
 
-    def do_delete_range(
-        self, txn: str, table: str, **ends: Any
-    ) -> int:
-        return self.any(txn, table).delete_range(**part(ends, ("start", "stop")))  # type: ignore
+    def do_delete_range(self, txn: str, table: str, **ends: Any) -> int:
+        return self.table(txn, table).delete_range(**part(ends, ("start", "stop")))
 
     def do_scan(self, txn: str, table: str, **given: Any) -> Any:
         return listed(self.table(txn, table).items(**part(given)))
@@ -172,15 +170,15 @@ class Runner:
         return count
 
     def do_first(self, txn: str, table: str) -> Any:
-        first = self.any(txn, table).first()
+        first = self.table(txn, table).first()
         return first and list(first)
 
     def do_last(self, txn: str, table: str) -> Any:
-        last = self.any(txn, table).last()
+        last = self.table(txn, table).last()
         return last and list(last)
 
     def do_sequence(self, txn: str, table: str, by: int) -> int:
-        return self.any(txn, table).take_sequence(by)  # type: ignore[no-any-return]
+        return self.table(txn, table).take_sequence(by)
 
     def do_multi_put(self, txn: str, table: str, key: Any, value: Any) -> bool:
         return self.multi(txn, table).add(data(key), data(value))

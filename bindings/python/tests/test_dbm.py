@@ -1,8 +1,8 @@
 """`huon.dbm`, also below `shelve`."""
 
-import dbm
 import shelve
 from pathlib import Path
+from typing import Any
 
 import huon
 import huon.dbm
@@ -25,8 +25,9 @@ def test_as_dbm(path: Path) -> None:
         for key in db:
             del db[key]
         assert len(db) == 0 and db.firstkey() is None
+        wrong: Any = 7
         with pytest.raises(TypeError):
-            db[7] = b""
+            db[wrong] = b""
         db["kept"] = "1"
         db.sync()
         db.reorganize()
@@ -48,14 +49,14 @@ def test_as_dbm(path: Path) -> None:
         huon.dbm.open(path.with_name("none"))
     with pytest.raises(ValueError):
         huon.dbm.open(path, "x")
-    assert dbm
 
 
 def test_below_shelve(path: Path) -> None:
     with huon.dbm.shelf(path) as shelf:
         shelf["people"] = {"ada": [1815, 1852]}
-    with shelve.Shelf(huon.dbm.open(path, "w"), writeback=True) as shelf:
+    with huon.dbm.shelf(path, "w", writeback=True) as shelf:
         shelf["people"]["alan"] = [1912, 1954]
+    assert isinstance(shelf, shelve.Shelf)
     with huon.dbm.shelf(path, "r") as shelf:
         assert shelf["people"] == {"ada": [1815, 1852], "alan": [1912, 1954]}
         assert list(shelf) == ["people"] and len(shelf) == 1

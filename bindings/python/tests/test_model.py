@@ -19,7 +19,9 @@ ENDS = st.one_of(st.none(), KEYS)
 LIMITS = st.one_of(st.none(), st.integers(0, 400))
 
 
-def cut(keys: list[Any], start: Any, stop: Any, prefix: Any, key: Any = lambda one: one) -> list[Any]:
+def cut(
+    keys: list[Any], start: Any, stop: Any, prefix: Any, key: Any = lambda one: one
+) -> list[Any]:
     return [
         one
         for one in keys
@@ -175,7 +177,8 @@ class Histories(RuleBasedStateMachine):
         how = {"start": start, "stop": stop, "prefix": prefix, "reverse": reverse}
         keys = list(dict.fromkeys(key for key, _ in wanted))
         assert multi.count(start, stop, prefix=prefix) == len(wanted)
-        assert list(multi.items(**how, limit=limit)) == (wanted[::-1] if reverse else wanted)[:limit]
+        wanted = wanted[::-1] if reverse else wanted
+        assert list(multi.items(**how, limit=limit)) == wanted[:limit]
         assert list(multi.keys(**how)) == (keys[::-1] if reverse else keys)
 
     @precondition(lambda self: len(self.txns) < 4)
@@ -203,7 +206,9 @@ class Histories(RuleBasedStateMachine):
         self.txns, self.models = [self.env.write()], [(model[0].copy(), model[1].copy())]
 
     @rule(start=ENDS, stop=ENDS, prefix=ENDS, reverse=st.booleans(), limit=LIMITS)
-    def look_at_snapshots(self, *, start: Any, stop: Any, prefix: Any, reverse: bool, limit: Any) -> None:
+    def look_at_snapshots(
+        self, start: Any, stop: Any, prefix: Any, reverse: bool, limit: Any
+    ) -> None:
         for txn, table, multi in self.seen:
             if "t" in txn:
                 self.compare(txn["t"], table, start, stop, prefix, reverse, limit)

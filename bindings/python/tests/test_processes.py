@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 from pathlib import Path
+from typing import Any
 
 import huon
 import pytest
@@ -155,7 +156,7 @@ def add_by_path(path: str, count: int) -> None:
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
 def test_multiprocessing(env: huon.Env, path: Path, method: str) -> None:
-    context = multiprocessing.get_context(method)
+    context: Any = multiprocessing.get_context(method)
     work, what = (add, env) if method == "fork" else (add_by_path, str(path))
     children = [context.Process(target=work, args=(what, 50)) for _ in range(3)]
     for child in children:
@@ -178,7 +179,7 @@ txn["t"][b"lost"] = b"2"
 os.kill(os.getpid(), signal.SIGKILL)
 """
     with huon.open(path) as env:
-        done = subprocess.run([sys.executable, "-c", program], timeout=60)
+        done = subprocess.run([sys.executable, "-c", program], timeout=600)
         assert done.returncode == -signal.SIGKILL
         with env.write(timeout=30) as txn:
             assert dict(txn["t"]) == {b"kept": b"1"}

@@ -71,6 +71,7 @@ from ._huon import (
     delete,
     open,
 )
+from ._reports import Durability
 from .typed import MultiDef, TableDef, TypedMultiTable, TypedTable
 
 _abc.Mapping.register(ReadTxn)
@@ -86,6 +87,7 @@ __all__ = [
     "BusyError",
     "CorruptError",
     "DecodeError",
+    "Durability",
     "EncodeError",
     "Env",
     "EnvironmentsFullError",

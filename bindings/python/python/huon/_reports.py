@@ -2,6 +2,10 @@
 
 from typing import Any, Literal, TypeAlias, TypedDict
 
+Durability: TypeAlias = Literal["durable", "no_meta_sync", "lazy", "unsynced"]
+"""What a commit waits for: until no power loss can take it away; for one flush; for nothing, with
+checkpoints by themselves, by ``Env.sync`` and at closing; or for nothing at all."""
+
 Name: TypeAlias = str | list[int]
 """The name of a table; numbers where it is not UTF-8."""
 

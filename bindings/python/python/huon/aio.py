@@ -22,7 +22,8 @@ from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
 from ._errors import BusyError
-from ._huon import Durability, Env, Ticket, WriteTxn
+from ._huon import Env, Ticket, WriteTxn
+from ._reports import Durability
 
 T = TypeVar("T")
 
@@ -108,7 +109,7 @@ async def _begin(env: Env, timeout: float | None, durability: Durability | None)
 
 
 async def _watched(wait: Callable[[], T], given_up: threading.Event) -> T:
-    """Runs a wait that ends soon when it is given up, and gives it up when the task is cancelled."""
+    """Runs a wait that ends soon once it is given up, and gives it up if the task is cancelled."""
     task = asyncio.ensure_future(run(wait))
     try:
         return await asyncio.shield(task)

@@ -50,7 +50,7 @@ def _packed_keys(keys: NDArray[Any]) -> tuple[memoryview, int]:
 
 
 def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return memoryview(array.reshape(-1).view(np.uint8)).cast("B") if array.size else memoryview(b"")
+    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
 
 
 def _row_bytes(array: NDArray[Any]) -> int:
@@ -68,7 +68,7 @@ def _shown_keys(packed: bytearray, dtype: "np.dtype[Any]") -> NDArray[Any]:
         return np.frombuffer(packed, f">u{size}").astype(dtype)
     if dtype.kind == "i":
         unsigned = np.frombuffer(packed, f">u{size}").astype(f"=u{size}")
-        turned = unsigned ^ np.array(1 << (8 * size - 1), f"=u{size}")
+        turned: NDArray[Any] = unsigned ^ np.array(1 << (8 * size - 1), f"=u{size}")
         return turned.view(f"=i{size}").astype(dtype)
     return np.frombuffer(packed, dtype)
 

@@ -25,6 +25,7 @@ from typing import Any, TypeAlias
 
 from . import _errors, _huon
 from ._errors import Error as error
+from ._reports import Durability
 
 __all__ = ["Database", "error", "open", "shelf", "whichdb"]
 
@@ -44,9 +45,12 @@ class Database(MutableMapping[Any, bytes]):
 
     TABLE = "dbm"
 
-    def __init__(self, env: _huon.Env, durability: _huon.Durability = "lazy") -> None:
+    def __init__(
+        self, env: _huon.Env, durability: Durability = "lazy", read_only: bool = False
+    ) -> None:
         self._env = env
-        self._durability: _huon.Durability = durability
+        self._durability: Durability = durability
+        self._read_only = read_only
 
     @contextmanager
     def _reading(self) -> Iterator[_huon.Table | None]:
@@ -123,7 +127,8 @@ class Database(MutableMapping[Any, bytes]):
 
     def sync(self) -> None:
         """Makes everything durable."""
-        self._env.sync()
+        if not self._read_only:
+            self._env.sync()
 
     def close(self) -> None:
         self._env.close()
@@ -156,7 +161,7 @@ def open(file: str | os.PathLike[str], flag: str = "r", mode: int = 0o666) -> Da
         durability="lazy",
         mode=mode & ~mask,
     )
-    return Database(env, "durable" if "s" in flag else "lazy")
+    return Database(env, "durable" if "s" in flag else "lazy", flag[0] == "r")
 
 
 def shelf(
