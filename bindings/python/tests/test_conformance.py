@@ -37,7 +37,8 @@ def listed(pairs: Any) -> Any:
 
 class Runner:
     def __init__(self, path: Path, durability: huon.Durability = "lazy") -> None:
-        self.path, self.durability = path, durability
+        self.path = path
+        self.durability: huon.Durability = durability
         self.env = huon.open(path, durability=durability)
         self.txns: dict[str, huon.ReadTxn | huon.WriteTxn] = {}
         self.steps = 0

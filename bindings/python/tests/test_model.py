@@ -228,6 +228,6 @@ Histories.TestCase.settings = settings(
     deadline=None,
     derandomize=True,
     database=None,
-    suppress_health_check=list(HealthCheck),
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 TestHistories = Histories.TestCase

@@ -13,6 +13,7 @@ b'36' [(b'alan', b'41'), (b'ada', b'36')]
 """
 
 import collections.abc as _abc
+from typing import Any as _Any
 
 from . import codecs
 from ._errors import (
@@ -74,12 +75,16 @@ from ._huon import (
 from ._reports import Durability
 from .typed import MultiDef, TableDef, TypedMultiTable, TypedTable
 
-_abc.Mapping.register(ReadTxn)
-_abc.Mapping.register(WriteTxn)
-_abc.MutableMapping.register(Table)
-_abc.KeysView.register(Keys)
-_abc.ItemsView.register(Items)
-_abc.ValuesView.register(Values)
+_kinds: list[tuple[_Any, type]] = [
+    (_abc.Mapping, ReadTxn),
+    (_abc.Mapping, WriteTxn),
+    (_abc.MutableMapping, Table),
+    (_abc.KeysView, Keys),
+    (_abc.ItemsView, Items),
+    (_abc.ValuesView, Values),
+]
+for _abstract, _kind in _kinds:
+    _abstract.register(_kind)
 
 __version__ = "0.1.0"
 

@@ -11,7 +11,7 @@
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar, overload
+from typing import Any, Generic, TypeVar, cast, overload
 
 from ._errors import EncodeError, InvalidError
 from ._huon import MultiTable, ReadTxn, Table, WriteTxn
@@ -40,7 +40,7 @@ def _prefix(codec: Codec[Any], prefix: Any) -> bytes | None:
 
 
 def _pairs(given: Mapping[K, V] | Iterable[tuple[K, V]]) -> Iterable[tuple[K, V]]:
-    return given.items() if isinstance(given, Mapping) else given
+    return cast(Mapping[K, V], given).items() if isinstance(given, Mapping) else given
 
 
 @dataclass(frozen=True)
