@@ -393,6 +393,37 @@ def test_damage_is_named(filled: huon.Env, path: Path) -> None:
         assert wrong.value.page == at // 4096
 
 
+def test_nothing_leaks(filled: huon.Env) -> None:
+    statm = Path("/proc/self/statm")
+    if not statm.exists():
+        pytest.skip("the memory of the process is not shown here")
+    keys = [b"%04d" % n for n in range(0, 1000, 50)]
+
+    def use(times: int) -> int:
+        for _ in range(times):
+            with filled.read() as read:
+                t = read["t"]
+                t.get_many(keys)
+                with t.view(b"0001") or memoryview(b""):
+                    pass
+                next(iter(t.items(prefix=b"01")))
+                list(t.values(start=b"0990"))
+                with pytest.raises(KeyError):
+                    t[b"missing"]
+            with filled.write() as txn:
+                txn["t"].put_many((key, b"changed") for key in keys)
+                with txn.nested() as child:
+                    next(iter(child["t"].items()))
+                    child["t"].pop(b"0001")
+                    child.abort()
+                txn.abort()
+        gc.collect()
+        return int(statm.read_text().split()[1]) * 4096
+
+    before = use(500)
+    assert use(3000) - before < 2 << 20
+
+
 def test_the_interpreter_may_end_with_all_of_it_open(path: Path) -> None:
     program = f"""
 import atexit, huon, threading

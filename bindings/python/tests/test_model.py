@@ -1,5 +1,6 @@
-"""Random histories against `sortedcontainers`."""
+"""Random histories against `sortedcontainers`; `HUON_EXAMPLES=1000` for more of them."""
 
+import os
 from typing import Any
 
 import huon
@@ -223,7 +224,7 @@ class Histories(RuleBasedStateMachine):
 
 
 Histories.TestCase.settings = settings(
-    max_examples=60,
+    max_examples=int(os.environ.get("HUON_EXAMPLES", "25")),
     stateful_step_count=40,
     deadline=None,
     derandomize=True,
