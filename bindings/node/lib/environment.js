@@ -1,0 +1,477 @@
+'use strict'
+
+const { AsyncLocalStorage } = require('node:async_hooks')
+
+const { native, rare, memory, done, ask, shrink } = require('./native')
+const { HuonError, misuse, known } = require('./errors')
+const { keyEncoding } = require('./keys')
+const { valueEncoding } = require('./values')
+const { Table, Multimap } = require('./table')
+const { ReadTransaction, WriteTransaction } = require('./transaction')
+
+const OPTIONS = [
+  'readOnly', 'create', 'exclusive', 'durability', 'pageBytes', 'minBytes', 'maxBytes', 'mapBytes',
+  'growBytes', 'shrinkBytes', 'writeBufferBytes', 'journalBytes', 'flushAfterBytes', 'flushAfter',
+  'lockTimeout', 'mode', 'verify', 'readAhead', 'syncTimeout'
+]
+const TABLE_OPTIONS = ['keyEncoding', 'valueEncoding', 'order']
+const ORDERS = ['bytes', 'reversed', 'uint32', 'uint64', 'stored']
+
+/** How long synchronous writers wait for others, in milliseconds, unless told otherwise. */
+const SYNC_TIMEOUT = 5000
+
+/** Numbers before the bytes of a packed change, and where a batch is full and another begins. */
+const HEAD_BYTES = 24
+const BATCH_BYTES = 64 << 20
+const NONE = 0xffffffff
+
+/** Writes of one tick, packed one behind another. */
+class Batch {
+  constructor () {
+    this.bytes = Buffer.allocUnsafeSlow(4096)
+    this.view = new DataView(this.bytes.buffer)
+    this.used = 0
+    this.count = 0
+    this.answers = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    // Each write has a promise of its own, which its caller looks after.
+    this.answers.catch(() => {})
+  }
+
+  add (table, change) {
+    const end = this.used + HEAD_BYTES + change.bytes
+    if (end > this.bytes.length) this.#grow(end)
+    const { view, used } = this
+    view.setUint32(used, change.what, true)
+    view.setUint32(used + 4, table, true)
+    view.setUint32(used + 8, change.flags, true)
+    view.setUint32(used + 12, change.key, true)
+    view.setUint32(used + 16, change.value < 0 ? NONE : change.value, true)
+    view.setUint32(used + 20, change.expected < 0 ? NONE : change.expected, true)
+    memory.input.copy(this.bytes, used + HEAD_BYTES, 0, change.bytes)
+    this.used = end
+    return this.count++
+  }
+
+  #grow (bytes) {
+    const { bytes: old } = this
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(bytes, old.length * 4))
+    this.view = new DataView(this.bytes.buffer)
+    old.copy(this.bytes, 0, 0, this.used)
+  }
+}
+
+/** How a program has named a table. */
+class Named {
+  constructor (env, name, isMulti, options) {
+    const { keyEncoding: keys, valueEncoding: values, order = 'bytes' } = options
+    this.name = name
+    this.isMulti = isMulti
+    this.keys = keyEncoding(keys)
+    // Values of a multimap are in order, so their encoding has one.
+    this.values = valueEncoding(values ?? (isMulti ? 'ordered' : 'msgpack'))
+    this.order = ORDERS.indexOf(order)
+    if (this.order < 0) throw new TypeError(`no order: ${order}; there are ${ORDERS.join(', ')}`)
+  }
+}
+
+/** An open environment. */
+class Environment {
+  #env
+  #newest
+  #batch = null
+  #jobs = []
+  #isRunning = false
+  #isClosing = false
+  #closed = null
+  #storage = null
+  #named = new Map()
+  #options
+  #keyBytesMax
+  /** The write transaction that is open, if it is not forgotten. */
+  #held = null
+
+  constructor (path, options) {
+    const { syncTimeout = SYNC_TIMEOUT, ...native } = known(options, OPTIONS, 'open')
+    this.path = path
+    this.#options = { ...native, syncTimeout }
+    this.#env = rare.open(path, native)
+    this.#newest = rare.newest(this.#env)
+    this.#keyBytesMax = rare.keyBytesMax(this.#env)
+    /** The write transaction in which work of the program runs, if any does. */
+    this.writing = null
+  }
+
+  get isClosed () { return this.#isClosing }
+  get isReadOnly () { return this.#options.readOnly === true }
+  get keyBytesMax () { return this.#keyBytesMax }
+
+  #check () {
+    if (this.#isClosing) throw misuse('the environment is closed')
+  }
+
+  // What tables ask of their source.
+
+  get seat () {
+    const txn = this.ambient
+    return txn === null ? this.#newest : txn.seat
+  }
+
+  get isNewest () { return this.ambient === null }
+
+  sequenceOf (table) {
+    return rare.sequence(this.seat, table)
+  }
+
+  /** The transaction that the code which runs belongs to. */
+  get ambient () {
+    const { writing } = this
+    if (writing === null) return null
+    return writing.isSync || this.#storage?.getStore() === writing ? writing : null
+  }
+
+  // Tables.
+
+  table (name, options) {
+    return this.#table(name, options, false)
+  }
+
+  multimap (name, options) {
+    return this.#table(name, options, true)
+  }
+
+  #table (name, options, isMulti) {
+    this.#check()
+    const Kind = isMulti ? Multimap : Table
+    const named = this.named(name, options, isMulti)
+    // One of another kind is refused now, and not when it is written.
+    rare.openTable(this.seat, name, isMulti, named.order, false)
+    return new Kind(this, named)
+  }
+
+  /** What a name and options mean. With a seat the table must be there. */
+  named (name, options, isMulti, seat) {
+    if (typeof name !== 'string') throw new TypeError('a table has a string for a name')
+    const given = known(options, TABLE_OPTIONS, isMulti ? 'multimap' : 'table')
+    const kept = `${isMulti} ${name}`
+    if (options === undefined && seat === undefined && this.#named.has(kept)) {
+      return this.#named.get(kept)
+    }
+    const named = new Named(this, name, isMulti, given)
+    named.number = seat === undefined
+      ? rare.table(this.#env, name, isMulti, named.order)
+      : rare.openTable(seat, name, isMulti, named.order, false)
+    if (named.number < 0) {
+      throw new HuonError('TableNotFound', `there is no table ${JSON.stringify(name)}`)
+    }
+    if (seat === undefined) this.#named.set(kept, named)
+    return named
+  }
+
+  tables () {
+    return rare.tables(this.seat)
+  }
+
+  hasTable (name) {
+    return this.tables().includes(name)
+  }
+
+  // Writes of a tick.
+
+  /** Has a change done with all others of the tick; `make` writes it into the input. */
+  enqueue (table, answer, make) {
+    let change
+    try {
+      this.#check()
+      if (this.isReadOnly) throw new HuonError('ReadOnly', 'the environment was opened read-only')
+      change = make()
+      this.#checkKey(change)
+    } catch (error) {
+      return Promise.reject(error)
+    }
+    const batch = this.#batch ?? this.#begin()
+    const at = batch.add(table, change)
+    if (batch.used > BATCH_BYTES) this.#flush(batch)
+    if (change.bytes > 1 << 20) shrink()
+    return batch.answers.then(answers => answer(answers[at]))
+  }
+
+  /** A refusal in the middle of a batch would be one of all. */
+  #checkKey ({ key, flags }) {
+    if (key > this.#keyBytesMax && flags === 0) {
+      throw new HuonError('KeyTooLong',
+        `the key has ${key} bytes, and at most ${this.#keyBytesMax} are possible`)
+    }
+  }
+
+  #begin () {
+    const batch = new Batch()
+    this.#batch = batch
+    setImmediate(() => this.#flush(batch))
+    return batch
+  }
+
+  #flush (batch) {
+    if (this.#batch !== batch) return
+    this.#batch = null
+    this.#enter(async () => {
+      try {
+        batch.resolve(await ask(job => {
+          done(native.submit(this.#env, job, batch.used, batch.bytes))
+        }))
+      } catch (error) {
+        batch.reject(error)
+      }
+    })
+  }
+
+  /** Runs `job`, which fails never, behind all others. */
+  #enter (job) {
+    this.#jobs.push(job)
+    if (!this.#isRunning) this.#next()
+  }
+
+  async #next () {
+    this.#isRunning = true
+    while (this.#jobs.length > 0) await this.#jobs.shift()()
+    this.#isRunning = false
+  }
+
+  /** Behind all writes so far. */
+  #behindAll () {
+    if (this.#batch !== null) this.#flush(this.#batch)
+    if (!this.#isRunning) return Promise.resolve()
+    return new Promise(resolve => this.#enter(async () => resolve()))
+  }
+
+  /** Resolves when all writes so far are visible. */
+  get committed () {
+    return this.#behindAll()
+  }
+
+  /** Resolves when all writes so far are durable. */
+  get flushed () {
+    return this.#behindAll().then(() => this.sync()).then(() => undefined)
+  }
+
+  // Transactions.
+
+  /** A snapshot. */
+  read () {
+    this.#check()
+    return new ReadTransaction(this, rare.beginRead(this.#env))
+  }
+
+  /** Runs `work` with a snapshot, which ends with it. */
+  view (work) {
+    const txn = this.read()
+    let result
+    try {
+      result = work(txn)
+    } catch (error) {
+      txn.end()
+      throw error
+    }
+    if (typeof result?.then === 'function') return result.finally(() => txn.end())
+    txn.end()
+    return result
+  }
+
+  /** Begins the write transaction behind all writes so far. */
+  async write () {
+    this.#check()
+    if (this.ambient !== null) throw misuse('a transaction is open here: nest in it')
+    if (this.#batch !== null) this.#flush(this.#batch)
+    return new Promise((resolve, reject) => {
+      this.#enter(async () => {
+        let left
+        const ended = new Promise(resolve => { left = resolve })
+        try {
+          resolve(this.#hold(await this.#seatToWrite(), left))
+        } catch (error) {
+          reject(error)
+          return
+        }
+        await ended
+      })
+    })
+  }
+
+  async #seatToWrite () {
+    try {
+      return rare.beginWrite(this.#env, 0)
+    } catch (error) {
+      if (error.code !== 'Busy') throw error
+    }
+    return ask(job => rare.beginWriteLater(this.#env, job))
+  }
+
+  #hold (seat, left) {
+    const txn = new WriteTransaction(this, seat, () => {
+      this.#held = null
+      left()
+    })
+    this.#held = new WeakRef(txn)
+    return txn
+  }
+
+  /** Begins it now, or throws `Busy`. */
+  writeSync (options) {
+    this.#check()
+    const { timeout = this.#options.syncTimeout } = known(options, ['timeout'], 'writeSync')
+    if (this.#held !== null) {
+      throw new HuonError('Busy', 'a write transaction of this environment is open')
+    }
+    return this.#hold(rare.beginWrite(this.#env, timeout), () => {})
+  }
+
+  /** Runs `work` in a write transaction: commits what it did, or undoes all if it throws. */
+  async transaction (work, options) {
+    const { durability } = known(options, ['durability'], 'transaction')
+    const outer = this.ambient
+    if (outer !== null) return outer.nested(work)
+    const txn = await this.write()
+    this.#storage ??= new AsyncLocalStorage()
+    this.writing = txn
+    let result
+    try {
+      result = await this.#storage.run(txn, work, txn)
+    } catch (error) {
+      txn.abort()
+      throw error
+    } finally {
+      this.writing = null
+    }
+    if (!txn.isEnded) await txn.commit({ durability })
+    return result
+  }
+
+  /** The same at once, for a `work` that is synchronous. */
+  transactionSync (work, options) {
+    const { durability, timeout } = known(options, ['durability', 'timeout'], 'transactionSync')
+    const outer = this.ambient
+    if (outer !== null) return synchronous(outer.nested(work))
+    const txn = this.writeSync(timeout === undefined ? undefined : { timeout })
+    txn.isSync = true
+    this.writing = txn
+    let result
+    try {
+      result = synchronous(work(txn))
+    } catch (error) {
+      txn.abort()
+      throw error
+    } finally {
+      this.writing = null
+    }
+    if (!txn.isEnded) txn.commitSync({ durability })
+    return result
+  }
+
+  // Care.
+
+  /** Flushes all commits: the newest one that is durable then. */
+  async sync () {
+    this.#check()
+    return ask(job => rare.sync(this.#env, job))
+  }
+
+  get durableId () {
+    this.#check()
+    return rare.durableId(this.#env)
+  }
+
+  info () {
+    this.#check()
+    return camel(JSON.parse(rare.info(this.#env)))
+  }
+
+  async stat () {
+    this.#check()
+    return report(ask(job => rare.stat(this.#env, job)))
+  }
+
+  async check () {
+    this.#check()
+    return report(ask(job => rare.check(this.#env, job)))
+  }
+
+  async copyTo (path, options) {
+    this.#check()
+    const { compact = false } = known(options, ['compact'], 'copyTo')
+    return report(ask(job => rare.copyTo(this.#env, job, path, compact)))
+  }
+
+  async compact (options) {
+    this.#check()
+    const { target, timeLimit } = known(options, ['target', 'timeLimit'], 'compact')
+    return report(ask(job => rare.compact(this.#env, job, target, timeLimit)))
+  }
+
+  /** The id of the newest snapshot. */
+  get id () {
+    return rare.id(this.#newest)
+  }
+
+  /** The id of a commit after that of `after`, by any thread or process; undefined if none came. */
+  async waitForCommit (options) {
+    this.#check()
+    const { after = this.id, timeout = Infinity } =
+      known(options, ['after', 'timeout'], 'waitForCommit')
+    return ask(job => rare.waitForCommit(this.#env, job, after, timeout))
+  }
+
+  /** The ids of commits as they come, newest ones only, until the environment is closed. */
+  async * commits (options) {
+    let { after = this.id } = known(options, ['after'], 'commits')
+    while (!this.#isClosing) {
+      const id = await this.waitForCommit({ after })
+      if (id === undefined) return
+      after = id
+      yield id
+    }
+  }
+
+  /** Closes it behind all writes so far. Transactions that are open are undone. */
+  close () {
+    if (this.#closed !== null) return this.#closed
+    if (this.ambient !== null) return Promise.reject(misuse('a transaction is open here'))
+    this.#closed = this.#close()
+    return this.#closed
+  }
+
+  async #close () {
+    const behind = this.#behindAll()
+    this.#isClosing = true
+    // Work is waited for. What the program ends itself it may want to end behind this.
+    if (this.writing === null) this.#held?.deref()?.abort()
+    await behind
+    await ask(job => rare.close(this.#env, job))
+  }
+
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')] () {
+    await this.close()
+  }
+}
+
+function synchronous (result) {
+  if (typeof result?.then === 'function') {
+    result.then(undefined, () => {})
+    throw new TypeError('transactionSync wants a function that is synchronous')
+  }
+  return result
+}
+
+const report = async text => camel(JSON.parse(await text))
+
+/** The names of a report as JavaScript writes them. */
+function camel (item) {
+  if (Array.isArray(item)) return item.map(camel)
+  if (item === null || typeof item !== 'object') return item
+  const named = ([name, value]) =>
+    [name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase()), camel(value)]
+  return Object.fromEntries(Object.entries(item).map(named))
+}
+
+module.exports = { Environment }

@@ -1,0 +1,392 @@
+'use strict'
+
+// Tables as a program sees them. A reader has a source, which is an environment or a transaction:
+//   source.seat       from where it is read
+//   source.isNewest   that is the newest snapshot, another one with each call
+// and writes through it, at once in a transaction and with all writes of a tick outside of one.
+
+const {
+  native, memory, turn, done, shrink, NOTHING, FAILED, failure
+} = require('./native')
+const { known } = require('./errors')
+const {
+  Bounds, Range, Lazy, SHAPES, DISTINCT, OPTIONS, boundsOfKey
+} = require('./range')
+
+// What a change is, by the numbers of the native part.
+const PUT = 0
+const PUT_NEW = 1
+const UPDATE = 2
+const APPEND = 3
+const REMOVE = 4
+const REMOVE_RANGE = 5
+const CLEAR = 6
+const DROP = 7
+const SEQUENCE = 8
+const CREATE = 9
+
+/** How many keys are looked up with a call. */
+const MANY = 256
+
+/** How many bytes of records are loaded with a call. */
+const LOAD_BYTES = 1 << 20
+
+/** How to read a table from a source: its number there, and its encodings. */
+class Reader {
+  constructor (source, named) {
+    this.source = source
+    this.named = named
+    this.table = named.number
+    this.keys = named.keys
+    this.values = named.values
+  }
+
+  get name () { return this.named.name }
+  get isMulti () { return this.named.isMulti }
+  get seat () { return this.source.seat }
+  get isNewest () { return this.source.isNewest }
+
+  get (key) {
+    const length = this.keys.write(key, 0)
+    const found = native.get(this.source.seat, this.table, length, memory.at)
+    if (found === NOTHING) return undefined
+    const { values } = this
+    if (typeof found !== 'number') return this.#large(found)
+    if (found === FAILED) throw failure()
+    const { at, output } = memory
+    const value = values.read(output, at, at + found)
+    if (values.keeps) memory.at = (at + found + 7) & ~7
+    return values.finish === null ? value : values.finish(value)
+  }
+
+  /** A value that had no room in the output, in a buffer of its own. */
+  #large (buffer) {
+    if (memory.at > 0) turn()
+    const value = this.values.read(buffer, 0, buffer.length)
+    return this.values.finish === null ? value : this.values.finish(value)
+  }
+
+  has (key) {
+    return done(native.has(this.source.seat, this.table, this.keys.write(key, 0), -1)) === 1
+  }
+
+  getMany (keys) {
+    const all = Array.from(keys)
+    const values = []
+    while (values.length < all.length) this.#lookUp(all, values)
+    return this.values.finish === null
+      ? values
+      : values.map(value => value === undefined ? value : this.values.finish(value))
+  }
+
+  /** Looks up the next keys, as many as fit. */
+  #lookUp (keys, values) {
+    const count = Math.min(MANY, keys.length - values.length)
+    let end = 0
+    for (let i = 0; i < count; i++) {
+      const start = end
+      end = this.keys.write(keys[values.length + i], start)
+      memory.sizes[i] = end - start
+    }
+    const looked = done(native.getMany(this.source.seat, this.table, count, memory.at))
+    const { output, sizes } = memory
+    let at = memory.at
+    for (let i = 0; i < looked; i++) {
+      const start = at
+      at += sizes[2 * i + 1]
+      values.push(sizes[2 * i] === 0 ? undefined : this.values.read(output, start, at))
+    }
+    if (this.values.keeps) memory.at = at
+    if (looked === count) return
+    // The next one has no room: it gets more, or a buffer of its own.
+    if (memory.at > 0) turn()
+    else if (looked === 0) values.push(this.#unfinished(keys[values.length]))
+  }
+
+  #unfinished (key) {
+    const keyBytes = this.keys.write(key, 0)
+    const found = done(native.get(this.source.seat, this.table, keyBytes, memory.at))
+    if (found === NOTHING) return undefined
+    const bytes = typeof found === 'number' ? memory.output : found
+    const at = typeof found === 'number' ? memory.at : 0
+    const length = typeof found === 'number' ? found : found.length
+    const value = this.values.read(bytes, at, at + length)
+    if (bytes === memory.output && this.values.keeps) memory.at += length
+    return value
+  }
+
+  range (options) {
+    return new Range(this, new Bounds(this.keys, options, 'range'), options)
+  }
+
+  keysOnly (options) {
+    return new Range(this, new Bounds(this.keys, options, 'range'), options, SHAPES.keys)
+  }
+
+  valuesOnly (options) {
+    return new Range(this, new Bounds(this.keys, options, 'range'), options, SHAPES.values)
+  }
+
+  [Symbol.iterator] () {
+    return this.range()[Symbol.iterator]()
+  }
+
+  first (options) {
+    return this.range({ ...options, limit: 1, snapshot: false }).find(() => true)
+  }
+
+  last (options) {
+    return this.first({ ...options, reverse: true })
+  }
+
+  count (options) {
+    const bounds = new Bounds(this.keys, options, 'count')
+    const [from, to] = bounds.write()
+    return done(native.count(this.source.seat, this.table, bounds.bits, from, to))
+  }
+
+  sequence () {
+    return this.source.sequenceOf(this.table)
+  }
+
+  get [Symbol.toStringTag] () { return this.constructor.name }
+}
+
+/** The same of a multimap. */
+class MultiReader extends Reader {
+  has (key, value) {
+    if (value === undefined) return super.has(key)
+    const prepared = this.values.prepare(value)
+    const end = this.keys.write(key, 0)
+    const length = this.values.write(prepared, end) - end
+    return done(native.has(this.source.seat, this.table, end, length)) === 1
+  }
+
+  /** The values of a key, in their order. */
+  valuesOf (key, options = {}) {
+    known(options, ['reverse', 'limit', 'snapshot'], 'valuesOf')
+    return new Range(this, boundsOfKey(this.keys, key, options.reverse), options, SHAPES.values)
+  }
+
+  countOf (key) {
+    return this.count({ gte: key, lte: key })
+  }
+
+  /** Each key once, with how many values it has. */
+  distinct (options) {
+    const bounds = new Bounds(this.keys, options, 'distinct')
+    if (options?.reverse) throw new TypeError('distinct goes forward only')
+    const pairs = new Range(this, bounds, options, SHAPES.entries, DISTINCT)
+    return pairs.map(({ key, value }) => ({ key, count: value }))
+  }
+
+  keysOnly (options) {
+    return this.distinct(options).map(({ key }) => key)
+  }
+}
+
+/** A change, of which the bytes are in the input. */
+class Change {
+  constructor (what, flags, key, value, expected) {
+    this.what = what
+    this.flags = flags
+    this.key = key
+    this.value = value
+    this.expected = expected
+    this.bytes = key + Math.max(value, 0) + Math.max(expected, 0)
+  }
+}
+
+const isDone = answer => answer !== 0
+const asNumber = answer => answer
+
+const CONDITIONS = ['ifNoExists', 'ifExists', 'ifValue']
+
+/** Gives readers the changes that they can make; `perform` does one, of which it has the bytes. */
+const writing = Base => class extends Base {
+  /** Writes what a change needs into the input. */
+  #change (what, key, value, expected) {
+    const { keys, values } = this
+    const given = value === undefined ? undefined : values.prepare(value)
+    const wanted = expected === undefined ? undefined : values.prepare(expected)
+    const keyEnd = key === undefined ? 0 : keys.write(key, 0)
+    const valueEnd = given === undefined ? keyEnd : values.write(given, keyEnd)
+    const end = wanted === undefined ? valueEnd : values.write(wanted, valueEnd)
+    return new Change(what, 0, keyEnd,
+      given === undefined ? -1 : valueEnd - keyEnd, wanted === undefined ? -1 : end - valueEnd)
+  }
+
+  /** What a put is, by its conditions. */
+  #how (options) {
+    const { ifNoExists = false, ifExists = false, ifValue } = known(options, CONDITIONS, 'put')
+    if (ifNoExists && (ifExists || ifValue !== undefined)) {
+      throw new TypeError('a key cannot be both there and not there')
+    }
+    return { what: ifNoExists ? PUT_NEW : ifExists ? UPDATE : PUT, expected: ifValue }
+  }
+
+  put (key, value, options) {
+    return this.perform(isDone, () => {
+      if (key === undefined || value === undefined) {
+        throw new TypeError('put wants a key and a value')
+      }
+      if (options === undefined) return this.#change(PUT, key, value)
+      const { what, expected } = this.#how(options)
+      return this.#change(what, key, value, expected)
+    })
+  }
+
+  append (key, value) {
+    return this.perform(isDone, () => this.#change(APPEND, key, value))
+  }
+
+  remove (key, options) {
+    return this.perform(isDone, () => {
+      if (key === undefined) throw new TypeError('remove wants a key')
+      return this.#change(REMOVE, key, undefined, known(options, ['ifValue'], 'remove').ifValue)
+    })
+  }
+
+  removeRange (options) {
+    return this.perform(asNumber, () => {
+      const bounds = new Bounds(this.keys, known(options, OPTIONS.slice(0, 5), 'removeRange'))
+      const [from, to] = bounds.write()
+      return new Change(REMOVE_RANGE, bounds.bits, from, to, -1)
+    })
+  }
+
+  clear () {
+    return this.perform(() => undefined, () => this.#change(CLEAR))
+  }
+
+  drop () {
+    return this.perform(isDone, () => this.#change(DROP))
+  }
+
+  create () {
+    return this.perform(() => undefined, () => this.#change(CREATE))
+  }
+
+  takeSequence (count = 1) {
+    return this.perform(asNumber, () => {
+      if (!Number.isSafeInteger(count) || count < 0) throw new TypeError('count is a whole number')
+      memory.view.setBigUint64(0, BigInt(count), true)
+      return new Change(SEQUENCE, 0, 0, 8, -1)
+    })
+  }
+}
+
+/** The same of a multimap, where a pair is put and removed. */
+const multiWriting = Base => class extends writing(Base) {
+  remove (key, value) {
+    if (value === undefined) throw new TypeError('remove wants a key and a value; see removeAll')
+    return this.perform(isDone, () => changeOfPair(this, REMOVE, key, value))
+  }
+
+  removeAll (key) {
+    return this.perform(asNumber, () => changeOfPair(this, REMOVE, key))
+  }
+}
+
+function changeOfPair ({ keys, values }, what, key, value) {
+  const given = value === undefined ? undefined : values.prepare(value)
+  const end = keys.write(key, 0)
+  return new Change(what, 0, end, given === undefined ? -1 : values.write(given, end) - end, -1)
+}
+
+/** Does a change in a transaction. */
+function now (reader, seat, make) {
+  const { what, flags, key, value, expected, bytes } = make()
+  const answer = done(native.write(seat, reader.table, what, flags, key, value, expected))
+  if (bytes > LOAD_BYTES) shrink()
+  return answer
+}
+
+/** In a transaction: each change is done at once. */
+const inTransaction = Base => class extends Base {
+  perform (answer, make) {
+    return answer(now(this, this.source.seat, make))
+  }
+
+  putMany (records) {
+    let count = 0
+    for (const [key, value] of records) {
+      this.put(key, value)
+      count++
+    }
+    return count
+  }
+}
+
+/** Outside: a change is done with all others of the tick, and promised. */
+const onItsOwn = Base => class extends Base {
+  perform (answer, make) {
+    const txn = this.source.ambient
+    if (txn === null) return this.source.enqueue(this.table, answer, make)
+    try {
+      return Promise.resolve(answer(now(this, txn.seat, make)))
+    } catch (error) {
+      return Promise.reject(error)
+    }
+  }
+
+  async putMany (records) {
+    const all = []
+    for (const [key, value] of records) all.push(this.put(key, value))
+    await Promise.all(all)
+    return all.length
+  }
+
+  putSync (key, value, options) {
+    return this.source.transactionSync(txn => txn.of(this.named).put(key, value, options))
+  }
+
+  removeSync (...args) {
+    return this.source.transactionSync(txn => txn.of(this.named).remove(...args))
+  }
+}
+
+class Table extends onItsOwn(writing(Reader)) {}
+class Multimap extends onItsOwn(multiWriting(MultiReader)) {}
+class MultimapInTransaction extends inTransaction(multiWriting(MultiReader)) {}
+
+class TableInTransaction extends inTransaction(writing(Reader)) {
+  /** Puts records, in the order of their keys, behind all that are there: the fastest way. */
+  load (records) {
+    let count = 0
+    let packed = []
+    let bytes = 0
+    const flush = () => {
+      const all = Buffer.concat(packed, bytes)
+      this.#load(all)
+      packed = []
+      bytes = 0
+    }
+    for (const [key, value] of records) {
+      const record = this.#record(key, value)
+      packed.push(record)
+      bytes += record.length
+      count++
+      if (bytes >= LOAD_BYTES) flush()
+    }
+    if (bytes > 0) flush()
+    return count
+  }
+
+  #record (key, value) {
+    const given = this.values.prepare(value)
+    const keyEnd = this.keys.write(key, 8)
+    const end = this.values.write(given, keyEnd)
+    memory.view.setUint32(0, keyEnd - 8, true)
+    memory.view.setUint32(4, end - keyEnd, true)
+    return Buffer.from(memory.input.subarray(0, end))
+  }
+
+  #load (packed) {
+    return done(native.load(this.source.seat, this.table, packed.length, packed))
+  }
+}
+
+module.exports = {
+  Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader, Lazy
+}

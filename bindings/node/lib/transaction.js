@@ -1,0 +1,255 @@
+'use strict'
+
+const { rare, ask } = require('./native')
+const { misuse, known } = require('./errors')
+const {
+  Reader, MultiReader, TableInTransaction, MultimapInTransaction
+} = require('./table')
+
+/** A number that is no seat. */
+const ENDED = Number.MAX_SAFE_INTEGER
+
+/** Transactions that a program has forgotten. */
+const forgotten = new FinalizationRegistry(end => end())
+
+/** What both kinds of transactions have. */
+class Transaction {
+  #of = new Map()
+
+  constructor (env, seat) {
+    this.env = env
+    this.seat = seat
+  }
+
+  get isNewest () { return false }
+  get isEnded () { return this.seat === ENDED }
+  get id () { return rare.id(this.seat) }
+
+  /** Names of the tables that it shows. */
+  tables () {
+    return rare.tables(this.seat)
+  }
+
+  hasTable (name) {
+    return this.tables().includes(name)
+  }
+
+  /** A table: one of the environment, or by its name. */
+  table (table, options) {
+    return this.#find(table, options, false)
+  }
+
+  multimap (table, options) {
+    return this.#find(table, options, true)
+  }
+
+  /** A table that must be there. */
+  openTable (name, options) {
+    return this.of(this.env.named(name, options, false, this.seat))
+  }
+
+  openMultimap (name, options) {
+    return this.of(this.env.named(name, options, true, this.seat))
+  }
+
+  #find (table, options, isMulti) {
+    if (typeof table === 'string') return this.of(this.env.named(table, options, isMulti))
+    if (table?.source !== this.env || table.isMulti !== isMulti) {
+      throw misuse(`no ${isMulti ? 'multimap' : 'table'} of this environment`)
+    }
+    return this.of(table.named)
+  }
+
+  /** What reads and writes a table here. */
+  of (named) {
+    let found = this.#of.get(named)
+    if (found === undefined) {
+      found = this.make(named)
+      this.#of.set(named, found)
+    }
+    return found
+  }
+
+  sequenceOf (table) {
+    return rare.sequence(this.seat, table)
+  }
+}
+
+/** A snapshot of all tables. */
+class ReadTransaction extends Transaction {
+  constructor (env, seat) {
+    super(env, seat)
+    forgotten.register(this, () => rareEnd(seat), this)
+  }
+
+  make (named) {
+    return named.isMulti ? new MultiReader(this, named) : new Reader(this, named)
+  }
+
+  /** Moves on to the newest snapshot; whether there was a newer one. */
+  renew () {
+    return rare.renew(this.seat)
+  }
+
+  /** Lets a writer that needs its pages have them; `unpark` tells whether one did. */
+  park () {
+    rare.park(this.seat)
+  }
+
+  unpark () {
+    rare.unpark(this.seat)
+  }
+
+  /** Ends it; it may have ended. */
+  end () {
+    if (this.isEnded) return
+    forgotten.unregister(this)
+    const { seat } = this
+    this.seat = ENDED
+    rareEnd(seat)
+  }
+
+  [Symbol.dispose ?? Symbol.for('Symbol.dispose')] () {
+    this.end()
+  }
+}
+
+/** Ends what has a seat, unless it went with its environment. */
+function rareEnd (seat) {
+  try { rare.end(seat) } catch {}
+}
+
+/** The one transaction that may change things. */
+class WriteTransaction extends Transaction {
+  #left
+  #savepoints = 0
+  #open = []
+
+  /** `left` is called when it has ended. */
+  constructor (env, seat, left) {
+    super(env, seat)
+    this.#left = left
+    /** Whatever code runs belongs to it. */
+    this.isSync = false
+    forgotten.register(this, () => {
+      rareEnd(seat)
+      left()
+    }, this)
+  }
+
+  make (named) {
+    const Kind = named.isMulti ? MultimapInTransaction : TableInTransaction
+    return new Kind(this, named)
+  }
+
+  #leave () {
+    forgotten.unregister(this)
+    this.seat = ENDED
+    this.#left()
+  }
+
+  #check () {
+    if (this.isEnded) throw misuse('the transaction has ended')
+    if (this.#open.length > 0) throw misuse('a nested transaction is open')
+  }
+
+  /** Commits on another thread; the id of the new snapshot. */
+  async commit (options) {
+    this.#check()
+    const { durability } = known(options, ['durability'], 'commit')
+    const { seat } = this
+    const committed = ask(job => rare.commit(seat, job, durability))
+    this.seat = ENDED
+    try {
+      return await committed
+    } finally {
+      this.#leave()
+    }
+  }
+
+  commitSync (options) {
+    this.#check()
+    const { durability } = known(options, ['durability'], 'commit')
+    try {
+      return rare.commitSync(this.seat, durability)
+    } finally {
+      this.#leave()
+    }
+  }
+
+  /** Undoes all of it; it may have ended. */
+  abort () {
+    if (this.isEnded) return
+    rareEnd(this.seat)
+    this.#leave()
+  }
+
+  /** A point to go back to: the newest one first. */
+  savepoint () {
+    if (this.isEnded) throw misuse('the transaction has ended')
+    const name = String(++this.#savepoints)
+    rare.savepoint(this.seat, name)
+    return new Savepoint(this, this.#open, name)
+  }
+
+  /** Runs `work`, of which an error undoes all that it did. */
+  nested (work) {
+    const savepoint = this.savepoint()
+    const failed = error => {
+      if (!this.isEnded) savepoint.rollBack()
+      throw error
+    }
+    let result
+    try {
+      result = work(this)
+    } catch (error) {
+      return failed(error)
+    }
+    if (typeof result?.then === 'function') {
+      return result.then(value => { savepoint.release(); return value }, failed)
+    }
+    savepoint.release()
+    return result
+  }
+
+  [Symbol.dispose ?? Symbol.for('Symbol.dispose')] () {
+    this.abort()
+  }
+}
+
+class Savepoint {
+  #txn
+  #open
+  #name
+
+  constructor (txn, open, name) {
+    this.#txn = txn
+    this.#open = open
+    this.#name = name
+    open.push(name)
+  }
+
+  #take () {
+    const name = this.#name
+    if (this.#open.at(-1) !== name) {
+      const is = this.#open.includes(name) ? 'is not the newest one' : 'has ended'
+      throw misuse(`the savepoint ${is}`)
+    }
+    this.#open.pop()
+    return name
+  }
+
+  /** Keeps what was done since. */
+  release () {
+    rare.release(this.#txn.seat, this.#take())
+  }
+
+  /** Undoes what was done since. */
+  rollBack () {
+    const name = this.#take()
+    rare.rollBackTo(this.#txn.seat, name)
+    rare.release(this.#txn.seat, name)
+  }
+}
+
+module.exports = { ReadTransaction, WriteTransaction }

@@ -1,0 +1,195 @@
+//! Changes: one at a time in a transaction, or many that lie one behind another.
+//!
+//! G1. A packed change is six numbers of 32 bits in the order of the machine (what, table, flags,
+//!     and the lengths of key, value and expected value, `NONE` where there is none), and the
+//!     bytes of these three.
+
+use std::sync::Arc;
+
+use huon::{RawMulti, RawTable, WriteTxn};
+
+use crate::failure::{Failure, Result};
+use crate::reading::{Bounds, Span};
+use crate::state::{Handle, Slot, Writing};
+
+/// A length that says that there is nothing.
+pub(crate) const NONE: u32 = u32::MAX;
+const HEAD_WORDS: usize = 6;
+
+/// A change, with its bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Change<'b> {
+    pub(crate) what: u32,
+    /// [`Bounds`] of a range of keys, where the change is of one: from `key` to `value`.
+    pub(crate) flags: u32,
+    pub(crate) key: &'b [u8],
+    pub(crate) value: Option<&'b [u8]>,
+    /// What the value must be for the change to happen.
+    pub(crate) expected: Option<&'b [u8]>,
+}
+
+/// The lengths of a change's bytes.
+#[derive(Clone, Copy)]
+pub(crate) struct Lengths {
+    pub(crate) key: u32,
+    pub(crate) value: u32,
+    pub(crate) expected: u32,
+}
+
+impl Lengths {
+    pub(crate) fn total(self) -> usize {
+        [self.key, self.value, self.expected]
+            .into_iter()
+            .map(|bytes| if bytes == NONE { 0 } else { bytes as usize })
+            .sum()
+    }
+}
+
+impl<'b> Change<'b> {
+    /// Of bytes that lie one behind another.
+    pub(crate) fn of(what: u32, flags: u32, lengths: Lengths, bytes: &'b [u8]) -> Change<'b> {
+        let mut rest = bytes;
+        let mut part = |length: u32| {
+            (length != NONE).then(|| rest.split_off(..length as usize).unwrap_or_default())
+        };
+        let key = part(lengths.key).unwrap_or_default();
+        Change { what, flags, key, value: part(lengths.value), expected: part(lengths.expected) }
+    }
+
+    /// Does it. What the answer says depends on what it is.
+    ///
+    /// # Errors
+    /// Those of the engine: refusals leave the transaction as it was.
+    pub(crate) fn apply(&self, writing: &mut Writing, no: usize, slot: &Slot) -> Result<f64> {
+        writing.table(no, slot)?;
+        let answer = match slot.handle {
+            Handle::Table(table) => self.apply_to_table(&mut writing.txn, table),
+            Handle::Multi(multi) => self.apply_to_multi(&mut writing.txn, multi),
+        };
+        if self.what == what::DROP {
+            writing.made.clear();
+        }
+        answer
+    }
+
+    fn apply_to_table(&self, txn: &mut WriteTxn, table: RawTable) -> Result<f64> {
+        let (key, value) = (self.key, self.value.unwrap_or_default());
+        if self.expected.is_some() && table.get(txn, key)? != self.expected {
+            return Ok(0.0);
+        }
+        let is_done = match self.what {
+            what::PUT => table.put(txn, key, value).map(|_| true)?,
+            what::PUT_NEW => table.put_if_absent(txn, key, value)?,
+            what::UPDATE => table.update(txn, key, value)?,
+            what::APPEND => table.append(txn, key, value).map(|()| true)?,
+            what::REMOVE => table.remove(txn, key)?,
+            what::CREATE => true,
+            what::CLEAR => table.clear(txn).map(|()| true)?,
+            what::DROP => table.drop_table(txn)?,
+            what::REMOVE_RANGE => return Ok(table.remove_range(txn, self.span().bounds())? as f64),
+            what::SEQUENCE => return Ok(table.take_sequence(txn, self.count()?)? as f64),
+            _ => return Err(unknown()),
+        };
+        Ok(f64::from(u8::from(is_done)))
+    }
+
+    fn apply_to_multi(&self, txn: &mut WriteTxn, multi: RawMulti) -> Result<f64> {
+        let (key, value) = (self.key, self.value.unwrap_or_default());
+        let is_done = match self.what {
+            what::PUT => multi.put(txn, key, value)?,
+            what::PUT_NEW => multi.put_if_absent(txn, key, value)?,
+            what::APPEND => multi.append(txn, key, value).map(|()| true)?,
+            what::REMOVE if self.value.is_none() => return Ok(multi.remove_key(txn, key)? as f64),
+            what::REMOVE => multi.remove(txn, key, value)?,
+            what::CREATE => true,
+            what::CLEAR => multi.clear(txn).map(|()| true)?,
+            what::DROP => multi.drop_table(txn)?,
+            what::REMOVE_RANGE => return Ok(multi.remove_range(txn, self.span().bounds())? as f64),
+            what::SEQUENCE => return Ok(multi.take_sequence(txn, self.count()?)? as f64),
+            _ => return Err(unknown()),
+        };
+        Ok(f64::from(u8::from(is_done)))
+    }
+
+    fn span(&self) -> Span<'b> {
+        Span::new(Bounds(self.flags), self.key, self.value.unwrap_or_default())
+    }
+
+    /// The value as a number.
+    fn count(&self) -> Result<u64> {
+        let bytes = self.value.and_then(|value| value.try_into().ok());
+        bytes.map(u64::from_le_bytes).ok_or_else(|| Failure::misuse("a count has eight bytes"))
+    }
+}
+
+/// What a change is, by the numbers that JavaScript has for it.
+pub(crate) mod what {
+    pub(crate) const PUT: u32 = 0;
+    pub(crate) const PUT_NEW: u32 = 1;
+    pub(crate) const UPDATE: u32 = 2;
+    pub(crate) const APPEND: u32 = 3;
+    pub(crate) const REMOVE: u32 = 4;
+    pub(crate) const REMOVE_RANGE: u32 = 5;
+    pub(crate) const CLEAR: u32 = 6;
+    pub(crate) const DROP: u32 = 7;
+    pub(crate) const SEQUENCE: u32 = 8;
+    pub(crate) const CREATE: u32 = 9;
+}
+
+fn unknown() -> Failure {
+    Failure::misuse("there is no such change")
+}
+
+/// Does packed changes (G1), one after another, and gives the answer of each.
+///
+/// # Errors
+/// Of the first that fails: the transaction is to be undone then.
+pub(crate) fn apply_all(
+    writing: &mut Writing,
+    tables: &[Arc<Slot>],
+    mut packed: &[u8],
+) -> Result<Vec<f64>> {
+    let mut answers = Vec::new();
+    while !packed.is_empty() {
+        let (table, change) = next(&mut packed).ok_or_else(unknown)?;
+        let slot = tables.get(table).ok_or_else(unknown)?;
+        answers.push(change.apply(writing, table, slot)?);
+    }
+    Ok(answers)
+}
+
+/// Splits off the first change, and the number of its table.
+fn next<'b>(packed: &mut &'b [u8]) -> Option<(usize, Change<'b>)> {
+    let mut words = [0; HEAD_WORDS];
+    for word in &mut words {
+        *word = u32::from_ne_bytes(packed.split_off(..4)?.try_into().ok()?);
+    }
+    let [what, table, flags, key, value, expected] = words;
+    let lengths = Lengths { key, value, expected };
+    let bytes = packed.split_off(..lengths.total())?;
+    Some((table as usize, Change::of(what, flags, lengths, bytes)))
+}
+
+/// Puts records behind those of a table, in the order of their keys: pairs of lengths of 32 bits,
+/// and the bytes of key and value.
+pub(crate) fn load(writing: &mut Writing, no: usize, slot: &Slot, packed: &[u8]) -> Result<f64> {
+    writing.table(no, slot)?;
+    let Handle::Table(table) = slot.handle else {
+        return Err(Failure::from(huon::Error::TableKind));
+    };
+    let (mut rest, mut count) = (packed, 0);
+    table.bulk_append(&mut writing.txn, |append| {
+        while let Some((key, value)) = record(&mut rest) {
+            append(key, value)?;
+            count += 1;
+        }
+        Ok(())
+    })?;
+    Ok(f64::from(count))
+}
+
+fn record<'b>(packed: &mut &'b [u8]) -> Option<(&'b [u8], &'b [u8])> {
+    let mut length = || Some(u32::from_ne_bytes(packed.split_off(..4)?.try_into().ok()?) as usize);
+    let (key, value) = (length()?, length()?);
+    Some((packed.split_off(..key)?, packed.split_off(..value)?))
+}

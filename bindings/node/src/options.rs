@@ -1,0 +1,95 @@
+//! Options of an environment, as JavaScript gives them.
+
+use std::time::Duration;
+
+use huon::{Durability, Options, ReadAhead, Verify};
+use napi_derive::napi;
+
+use crate::failure::{Failure, Result};
+
+/// All may be left out.
+#[napi(object)]
+pub struct OpenOptions {
+    pub read_only: Option<bool>,
+    pub create: Option<bool>,
+    pub exclusive: Option<bool>,
+    pub durability: Option<String>,
+    pub page_bytes: Option<f64>,
+    pub min_bytes: Option<f64>,
+    pub max_bytes: Option<f64>,
+    pub map_bytes: Option<f64>,
+    pub grow_bytes: Option<f64>,
+    pub shrink_bytes: Option<f64>,
+    pub write_buffer_bytes: Option<f64>,
+    pub journal_bytes: Option<f64>,
+    pub flush_after_bytes: Option<f64>,
+    pub flush_after: Option<f64>,
+    pub lock_timeout: Option<f64>,
+    pub mode: Option<f64>,
+    pub verify: Option<String>,
+    pub read_ahead: Option<String>,
+}
+
+impl OpenOptions {
+    pub(crate) fn options(&self) -> Result<Options> {
+        let mut options = huon::Env::options();
+        self.set_limits(&mut options);
+        self.read_only.map(|yes| options.read_only(yes));
+        self.create.map(|yes| options.create(yes));
+        self.exclusive.map(|yes| options.exclusive(yes));
+        self.mode.map(|mode| options.mode(mode as u32));
+        self.flush_after.map(|ms| options.flush_after(millis(ms)));
+        self.lock_timeout.map(|ms| options.lock_timeout(millis(ms)));
+        if let Some(name) = &self.durability {
+            options.durability(durability(name)?);
+        }
+        if let Some(name) = &self.verify {
+            options.verify(match &**name {
+                "pages" => Verify::Pages,
+                "pagesAndValues" => Verify::PagesAndValues,
+                "never" => Verify::Never,
+                other => return Err(no_such("verify", other)),
+            });
+        }
+        if let Some(name) = &self.read_ahead {
+            options.read_ahead(match &**name {
+                "ifItFits" => ReadAhead::IfItFits,
+                "always" => ReadAhead::Always,
+                "never" => ReadAhead::Never,
+                other => return Err(no_such("readAhead", other)),
+            });
+        }
+        Ok(options)
+    }
+
+    fn set_limits(&self, options: &mut Options) {
+        self.page_bytes.map(|bytes| options.page_bytes(bytes as usize));
+        self.min_bytes.map(|bytes| options.min_bytes(bytes as u64));
+        self.max_bytes.map(|bytes| options.max_bytes(bytes as u64));
+        self.map_bytes.map(|bytes| options.map_bytes(bytes as u64));
+        self.grow_bytes.map(|bytes| options.grow_bytes(bytes as u64));
+        self.shrink_bytes.map(|bytes| options.shrink_bytes(bytes as u64));
+        self.write_buffer_bytes.map(|bytes| options.write_buffer_bytes(bytes as usize));
+        self.journal_bytes.map(|bytes| options.journal(bytes as u64));
+        self.flush_after_bytes.map(|bytes| options.flush_after_bytes(bytes as u64));
+    }
+}
+
+/// So many milliseconds; no end where that is no time.
+pub(crate) fn millis(ms: f64) -> Duration {
+    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX)
+}
+
+pub(crate) fn durability(name: &str) -> Result<Durability> {
+    Ok(match name {
+        "durable" => Durability::Durable,
+        "noMetaSync" => Durability::NoMetaSync,
+        "lazy" => Durability::Lazy,
+        "unsynced" => Durability::Unsynced,
+        other => return Err(no_such("durability", other)),
+    })
+}
+
+fn no_such(option: &str, name: &str) -> Failure {
+    Failure { code: "Invalid", text: format!("{option}: there is no {name:?}") }
+}

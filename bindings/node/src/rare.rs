@@ -1,0 +1,435 @@
+//! Functions that a program calls now and then.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use huon::{CompactOptions, CopyOptions, Env};
+use napi_derive::napi;
+use serde_json::to_string;
+
+use crate::failure::{Failure, Result as Res};
+use crate::jobs::{self, Answer};
+use crate::options::{OpenOptions, durability, millis};
+use crate::state::{self, Handle, Held, Named, Open, Seat, Slot, Source, State, Writing, in_txn};
+
+/// What is thrown where it fails. The macro knows it by its name.
+type Result<T> = std::result::Result<T, napi::Error<String>>;
+
+/// Does something with this thread's state; a failure is thrown.
+fn with<R>(work: impl FnOnce(&mut State) -> Res<R>) -> Result<R> {
+    Ok(state::with(work)?)
+}
+
+/// What the last bare function failed for: a code and a sentence.
+#[napi(catch_unwind)]
+pub fn failure() -> Vec<String> {
+    let failure = state::with(|state| state.failure.take());
+    let failure = failure.unwrap_or_else(|| Failure::misuse("nothing has failed"));
+    vec![failure.code.to_owned(), failure.text]
+}
+
+/// Opens the environment at a path; in memory if there is none.
+#[napi(catch_unwind)]
+pub fn open(path: Option<String>, options: OpenOptions) -> Result<f64> {
+    with(|state| {
+        let options = options.options()?;
+        let env = match path {
+            Some(path) => options.open(path)?,
+            None => options.open_in_memory()?,
+        };
+        state.envs.add(Open {
+            env,
+            tables: Vec::new(),
+            worker: jobs::Worker::default(),
+            closing: Arc::new(AtomicBool::new(false)),
+        })
+    })
+}
+
+/// Ends all that is open in an environment, and closes it: the job answers when it is flushed.
+#[napi(catch_unwind)]
+pub fn close(env: f64, job: f64) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let Open { env: closing, mut worker, closing: flag, .. } = state.envs.take(env)?;
+        flag.store(true, Ordering::Relaxed);
+        state.seats.sweep(|seat| seat.env == env);
+        worker.run(&mailbox, job, move || {
+            closing.close()?;
+            Ok(Answer::Nothing)
+        })
+    })
+}
+
+/// The same at once.
+#[napi(catch_unwind)]
+pub fn close_sync(env: f64) -> Result<()> {
+    with(|state| {
+        let Open { env: closing, closing: flag, .. } = state.envs.take(env)?;
+        flag.store(true, Ordering::Relaxed);
+        state.seats.sweep(|seat| seat.env == env);
+        closing.close()?;
+        Ok(())
+    })
+}
+
+/// Deletes the files of an environment.
+#[napi(catch_unwind)]
+pub fn delete_files(path: String) -> Result<bool> {
+    with(|_| Ok(Env::delete(path)?))
+}
+
+/// The number of a table, which is looked for when it is used.
+#[napi(catch_unwind)]
+pub fn table(env: f64, name: String, is_multi: bool, order: u32) -> Result<u32> {
+    with(|state| {
+        let named = Named { name, is_multi, order, is_made: true };
+        let open = state.env(env)?;
+        let handle = named.handle(Source::Env(&open.env))?.ok_or_else(missing)?;
+        open.number(named, handle)
+    })
+}
+
+/// The number of a table that is there, or -1; made if it is not there, if `is_created`.
+#[napi(catch_unwind)]
+pub fn open_table(
+    seat: f64,
+    name: String,
+    is_multi: bool,
+    order: u32,
+    is_created: bool,
+) -> Result<i64> {
+    with(|state| {
+        let State { envs, seats, .. } = state;
+        let seat = seats.get(seat)?;
+        let open = envs.get(seat.env)?;
+        let named = Named { name, is_multi, order, is_made: is_created };
+        seat.wake(&open.env)?;
+        let handle = match &mut seat.held {
+            Held::Read(_) if is_created => return Err(huon::Error::ReadOnly.into()),
+            Held::Write(writing) if is_created => named.handle(Source::Made(&mut writing.txn)),
+            Held::Write(writing) => named.handle(Source::Write(&writing.txn)),
+            Held::Read(txn) => named.handle(Source::Read(txn)),
+            _ => Err(Failure::misuse(state::PARKED)),
+        };
+        seat.rest();
+        match handle? {
+            Some(handle) => open.number(named, handle).map(i64::from),
+            None => Ok(-1),
+        }
+    })
+}
+
+fn missing() -> Failure {
+    Failure::from(huon::Error::TableNotFound)
+}
+
+impl Open {
+    /// The number of a table: the one that it has already, if it was named so before.
+    fn number(&mut self, named: Named, handle: Handle) -> Res<u32> {
+        let is_same = |slot: &Arc<Slot>| slot.named == named && slot.handle.is(handle);
+        let at = self.tables.iter().position(is_same).unwrap_or(self.tables.len());
+        if at == self.tables.len() {
+            self.tables.push(Arc::new(Slot { named, handle }));
+        }
+        u32::try_from(at).map_err(|_| Failure::misuse("too many tables"))
+    }
+}
+
+impl Handle {
+    fn is(self, other: Handle) -> bool {
+        match (self, other) {
+            (Handle::Table(one), Handle::Table(two)) => one.words() == two.words(),
+            (Handle::Multi(one), Handle::Multi(two)) => one.words() == two.words(),
+            _ => false,
+        }
+    }
+}
+
+/// Names of the tables in a snapshot.
+#[napi(catch_unwind)]
+pub fn tables(seat: f64) -> Result<Vec<String>> {
+    with(|state| {
+        let State { envs, seats, .. } = state;
+        let seat = seats.get(seat)?;
+        seat.wake(&envs.get(seat.env)?.env)?;
+        let names = in_txn!(&seat.held, txn => Ok(txn.table_names()?));
+        seat.rest();
+        Ok(names?.into_iter().map(|name| String::from_utf8_lossy(&name).into_owned()).collect())
+    })
+}
+
+/// The sequence of a table.
+#[napi(catch_unwind)]
+pub fn sequence(seat: f64, table: f64) -> Result<f64> {
+    with(|state| {
+        let State { envs, seats, .. } = state;
+        let seat = seats.get(seat)?;
+        let open = envs.get(seat.env)?;
+        let handle = open.slot(table)?.handle;
+        seat.wake(&open.env)?;
+        let sequence = in_txn!(&seat.held, txn => Ok(match handle {
+            Handle::Table(table) => table.sequence(txn)?,
+            Handle::Multi(multi) => multi.sequence(txn)?,
+        }));
+        seat.rest();
+        Ok(sequence? as f64)
+    })
+}
+
+/// The seat from which the newest snapshot is read.
+#[napi(catch_unwind)]
+pub fn newest(env: f64) -> Result<f64> {
+    with(|state| {
+        state.env(env)?;
+        state.seats.add(Seat { env, is_newest: true, held: Held::Resting(None) })
+    })
+}
+
+/// Begins a read transaction.
+#[napi(catch_unwind)]
+pub fn begin_read(env: f64) -> Result<f64> {
+    with(|state| {
+        let held = Held::Read(Box::new(state.env(env)?.env.read()?));
+        state.seats.add(Seat { env, is_newest: false, held })
+    })
+}
+
+/// Begins the write transaction, and waits for it so long.
+#[napi(catch_unwind)]
+pub fn begin_write(env: f64, timeout: f64) -> Result<f64> {
+    with(|state| {
+        let txn = Box::new(state.env(env)?.env.write_within(millis(timeout))?);
+        state.seats.add(Seat { env, is_newest: false, held: Held::Write(Writing::new(txn)) })
+    })
+}
+
+/// Has the writer thread begin it; the job answers its seat.
+#[napi(catch_unwind)]
+pub fn begin_write_later(env: f64, job: f64) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let open = state.env(env)?;
+        let begun = open.env.clone();
+        open.worker.run(&mailbox, job, move || Ok(Answer::Writer(env, Box::new(begun.write()?))))
+    })
+}
+
+/// Takes a write transaction out of its seat; with the number of its environment.
+fn take_writer(state: &mut State, seat: f64) -> Res<(f64, Box<huon::WriteTxn>)> {
+    state.seats.get(seat)?.writing()?;
+    match state.seats.take(seat)? {
+        Seat { env, held: Held::Write(writing), .. } => Ok((env, writing.txn)),
+        _ => Err(huon::Error::ReadOnly.into()),
+    }
+}
+
+fn commit_now(txn: huon::WriteTxn, how: Option<String>) -> Res<u64> {
+    Ok(match how {
+        Some(how) => txn.commit_with(durability(&how)?)?,
+        None => txn.commit()?,
+    })
+}
+
+/// Commits in the writer thread; the job answers the id of the snapshot.
+#[napi(catch_unwind)]
+pub fn commit(seat: f64, job: f64, durability: Option<String>) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let (env, txn) = take_writer(state, seat)?;
+        state
+            .env(env)?
+            .worker
+            .run(&mailbox, job, move || Ok(Answer::Number(commit_now(*txn, durability)? as f64)))
+    })
+}
+
+/// Commits at once.
+#[napi(catch_unwind)]
+pub fn commit_sync(seat: f64, durability: Option<String>) -> Result<f64> {
+    with(|state| Ok(commit_now(*take_writer(state, seat)?.1, durability)? as f64))
+}
+
+/// Ends a transaction: one that writes is undone.
+#[napi(catch_unwind)]
+pub fn end(seat: f64) -> Result<()> {
+    with(|state| state.seats.take(seat).map(drop))
+}
+
+/// The id of what a seat shows.
+#[napi(catch_unwind)]
+pub fn id(seat: f64) -> Result<f64> {
+    with(|state| {
+        let State { envs, seats, .. } = state;
+        let seat = seats.get(seat)?;
+        seat.wake(&envs.get(seat.env)?.env)?;
+        let id = match &seat.held {
+            Held::Parked(parked) => parked.id(),
+            held => in_txn!(held, txn => Ok(txn.id()))?,
+        };
+        seat.rest();
+        Ok(id as f64)
+    })
+}
+
+/// Moves a read transaction on to the newest snapshot: whether there was a newer one.
+#[napi(catch_unwind)]
+pub fn renew(seat: f64) -> Result<bool> {
+    with(|state| match &mut state.seats.get(seat)?.held {
+        Held::Read(txn) => Ok(txn.renew()?),
+        _ => Err(Failure::misuse("only a read transaction can be renewed")),
+    })
+}
+
+/// Parks a read transaction. It has ended if that fails.
+#[napi(catch_unwind)]
+pub fn park(seat: f64) -> Result<()> {
+    with(|state| {
+        let seat = state.seats.get(seat)?;
+        if !matches!(seat.held, Held::Read(_)) {
+            return Err(Failure::misuse("only a read transaction that reads can be parked"));
+        }
+        if let Held::Read(txn) = std::mem::replace(&mut seat.held, Held::Resting(None)) {
+            seat.held = Held::Parked(Box::new(txn.park()?));
+        }
+        Ok(())
+    })
+}
+
+/// Goes on with a parked one. It has ended if that fails.
+#[napi(catch_unwind)]
+pub fn unpark(seat: f64) -> Result<()> {
+    with(|state| {
+        let seat = state.seats.get(seat)?;
+        match std::mem::replace(&mut seat.held, Held::Resting(None)) {
+            Held::Parked(parked) => seat.held = Held::Read(Box::new(parked.unpark()?)),
+            held => {
+                seat.held = held;
+                return Err(Failure::misuse("the transaction is not parked"));
+            }
+        }
+        Ok(())
+    })
+}
+
+/// Sets a savepoint in a write transaction.
+#[napi(catch_unwind)]
+pub fn savepoint(seat: f64, name: String) -> Result<()> {
+    with(|state| Ok(state.seats.get(seat)?.writing()?.txn.savepoint(name)?))
+}
+
+/// Undoes all since then; the savepoint stays.
+#[napi(catch_unwind)]
+pub fn roll_back_to(seat: f64, name: String) -> Result<()> {
+    with(|state| {
+        let writing = state.seats.get(seat)?.writing()?;
+        writing.made.clear();
+        Ok(writing.txn.roll_back_to(name)?)
+    })
+}
+
+/// Forgets it, and all that was done since then stays.
+#[napi(catch_unwind)]
+pub fn release(seat: f64, name: String) -> Result<()> {
+    with(|state| Ok(state.seats.get(seat)?.writing()?.txn.release(name)?))
+}
+
+/// The longest key of an environment, in bytes.
+#[napi(catch_unwind)]
+pub fn key_bytes_max(env: f64) -> Result<u32> {
+    with(|state| Ok(state.env(env)?.env.info()?.key_bytes_max))
+}
+
+/// All there is to know at once, as JSON.
+#[napi(catch_unwind)]
+pub fn info(env: f64) -> Result<String> {
+    with(|state| json(&state.env(env)?.env.info()?))
+}
+
+/// The newest commit that is durable.
+#[napi(catch_unwind)]
+pub fn durable_id(env: f64) -> Result<f64> {
+    with(|state| Ok(state.env(env)?.env.durable_id() as f64))
+}
+
+fn json(report: &impl serde::Serialize) -> Res<String> {
+    to_string(report).map_err(|error| Failure { code: "Encode", text: error.to_string() })
+}
+
+/// Does something that takes long with an environment, in a thread of its own.
+fn apart(
+    env: f64,
+    job: f64,
+    work: impl FnOnce(Env, Arc<AtomicBool>) -> Res<Answer> + Send + 'static,
+) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let open = state.env(env)?;
+        let (env, closing) = (open.env.clone(), open.closing.clone());
+        jobs::apart(mailbox, job, move || work(env, closing))
+    })
+}
+
+/// Flushes all commits so far: the job answers the newest that is durable.
+#[napi(catch_unwind)]
+pub fn sync(env: f64, job: f64) -> Result<()> {
+    apart(env, job, |env, _| Ok(Answer::Number(env.sync()? as f64)))
+}
+
+/// Where the space is: the job answers as JSON.
+#[napi(catch_unwind)]
+pub fn stat(env: f64, job: f64) -> Result<()> {
+    apart(env, job, |env, _| Ok(Answer::Text(json(&env.stat()?)?)))
+}
+
+/// Verifies all pages: the job answers as JSON.
+#[napi(catch_unwind)]
+pub fn check(env: f64, job: f64) -> Result<()> {
+    apart(env, job, |env, _| Ok(Answer::Text(json(&env.check()?)?)))
+}
+
+/// Copies the newest snapshot to a file: the job answers as JSON.
+#[napi(catch_unwind)]
+pub fn copy_to(env: f64, job: f64, path: String, compact: bool) -> Result<()> {
+    apart(env, job, move |env, _| {
+        let report = env.copy_to(path, CopyOptions::new().compact(compact))?;
+        Ok(Answer::Text(json(&report)?))
+    })
+}
+
+/// Makes the file smaller: the job answers as JSON.
+#[napi(catch_unwind)]
+pub fn compact(env: f64, job: f64, target: Option<f64>, time_limit: Option<f64>) -> Result<()> {
+    apart(env, job, move |env, _| {
+        let mut options = CompactOptions::new();
+        if let Some(times) = target {
+            options = options.target(times);
+        }
+        if let Some(ms) = time_limit {
+            options = options.time_limit(millis(ms));
+        }
+        Ok(Answer::Text(json(&env.compact(options)?)?))
+    })
+}
+
+/// How long a thread that waits for a commit does not look whether it is to stop.
+const WAIT_SLICE: Duration = Duration::from_millis(50);
+
+/// Waits for a commit after a snapshot: the job answers the newest one, or nothing after so long or
+/// if the environment is closed.
+#[napi(catch_unwind)]
+pub fn wait_for_commit(env: f64, job: f64, after: f64, timeout: f64) -> Result<()> {
+    apart(env, job, move |env, closing| {
+        let end = Instant::now().checked_add(millis(timeout));
+        loop {
+            let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
+            if let Some(id) = env.wait_for_commit(after as u64, left.min(WAIT_SLICE))? {
+                return Ok(Answer::Number(id as f64));
+            }
+            if left.is_zero() || closing.load(Ordering::Relaxed) {
+                return Ok(Answer::Nothing);
+            }
+        }
+    })
+}

@@ -1,0 +1,253 @@
+//! What one JavaScript thread has open.
+
+use std::cell::RefCell;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use huon::{
+    Definition, Env, MultiDef, Order, RawMulti, RawTable, ReadTxn, Resting, TableDef, WriteTxn,
+};
+
+use crate::failure::{Failure, Result};
+use crate::jobs::{Mailbox, Worker};
+use crate::raw::Memory;
+use crate::slab::Slab;
+
+/// Everything of a JavaScript thread. It ends with the thread's environment of Node.
+pub(crate) struct State {
+    pub(crate) memory: Memory,
+    pub(crate) envs: Slab<Open>,
+    pub(crate) seats: Slab<Seat>,
+    pub(crate) mailbox: Option<Arc<Mailbox>>,
+    /// Why the last bare function failed.
+    pub(crate) failure: Option<Failure>,
+}
+
+thread_local! {
+    static STATE: RefCell<State> = const { RefCell::new(State::new()) };
+}
+
+/// Does something with this thread's state. Nothing that `work` calls runs JavaScript, so it is
+/// never asked for twice at a time.
+#[inline]
+pub(crate) fn with<R>(work: impl FnOnce(&mut State) -> R) -> R {
+    STATE.with_borrow_mut(work)
+}
+
+impl State {
+    const fn new() -> State {
+        State {
+            memory: Memory::new(),
+            envs: Slab::new("the environment is closed"),
+            seats: Slab::new("the transaction has ended, or its environment was closed"),
+            mailbox: None,
+            failure: None,
+        }
+    }
+
+    pub(crate) fn env(&mut self, number: f64) -> Result<&mut Open> {
+        self.envs.get(number)
+    }
+
+    pub(crate) fn mailbox(&self) -> Result<Arc<Mailbox>> {
+        self.mailbox.clone().ok_or_else(|| Failure::misuse("no function listens for answers"))
+    }
+
+    /// Everything open: the thread ends.
+    pub(crate) fn end(&mut self) {
+        *self = State::new();
+    }
+}
+
+/// An open environment.
+pub(crate) struct Open {
+    pub(crate) env: Env,
+    pub(crate) tables: Vec<Arc<Slot>>,
+    pub(crate) worker: Worker,
+    /// Tells threads that wait for a commit that the environment is being closed.
+    pub(crate) closing: Arc<AtomicBool>,
+}
+
+impl Open {
+    #[inline]
+    pub(crate) fn slot(&self, table: f64) -> Result<&Arc<Slot>> {
+        self.tables
+            .get(table as usize)
+            .ok_or_else(|| Failure::misuse("the table is of another environment"))
+    }
+}
+
+/// A table or multimap that the program has named.
+#[derive(Clone, PartialEq)]
+pub(crate) struct Named {
+    pub(crate) name: String,
+    pub(crate) is_multi: bool,
+    pub(crate) order: u32,
+    /// It is made when something is put into it.
+    pub(crate) is_made: bool,
+}
+
+/// The same with its handle.
+pub(crate) struct Slot {
+    pub(crate) named: Named,
+    pub(crate) handle: Handle,
+}
+
+/// A table's handle, good in all transactions of its environment.
+#[derive(Clone, Copy)]
+pub(crate) enum Handle {
+    Table(RawTable),
+    Multi(RawMulti),
+}
+
+/// Where a handle comes from.
+pub(crate) enum Source<'a> {
+    /// Nowhere: the table is looked for when it is used.
+    Env(&'a Env),
+    /// It must be there.
+    Read(&'a ReadTxn),
+    /// The same.
+    Write(&'a WriteTxn),
+    /// It is made if it is not.
+    Made(&'a mut WriteTxn),
+}
+
+impl Named {
+    /// The handle, `None` if there is no such table.
+    pub(crate) fn handle(&self, source: Source<'_>) -> Result<Option<Handle>> {
+        let order = order(self.order)?;
+        Ok(if self.is_multi {
+            source.handle(&MultiDef::named(&self.name).ordered(order))?.map(Handle::Multi)
+        } else {
+            source.handle(&TableDef::named(&self.name).ordered(order))?.map(Handle::Table)
+        })
+    }
+}
+
+impl Source<'_> {
+    fn handle<D: Definition>(self, def: &D) -> Result<Option<D::Handle>> {
+        Ok(match self {
+            Source::Env(env) => Some(env.table(def)?),
+            Source::Read(txn) => txn.open_table(def)?,
+            Source::Write(txn) => txn.open_table(def)?,
+            Source::Made(txn) => Some(txn.create_table(def)?),
+        })
+    }
+}
+
+/// By the number that JavaScript has for it.
+fn order(number: u32) -> Result<Order> {
+    Ok(match number {
+        0 => Order::Bytes,
+        1 => Order::Reversed,
+        2 => Order::NativeU32,
+        3 => Order::NativeU64,
+        4 => Order::Stored,
+        _ => return Err(Failure::misuse("there is no such order")),
+    })
+}
+
+/// From where tables are read, and written.
+pub(crate) struct Seat {
+    /// The number of its environment.
+    pub(crate) env: f64,
+    /// Each look is by the newest snapshot.
+    pub(crate) is_newest: bool,
+    pub(crate) held: Held,
+}
+
+/// What is in a seat.
+pub(crate) enum Held {
+    /// What the next look begins with, if there is anything.
+    Resting(Option<Resting>),
+    Read(Box<ReadTxn>),
+    Parked(Box<huon::Parked>),
+    Write(Writing),
+}
+
+/// A write transaction.
+pub(crate) struct Writing {
+    pub(crate) txn: Box<WriteTxn>,
+    /// The tables that are there for certain, by number.
+    pub(crate) made: Vec<bool>,
+}
+
+impl Seat {
+    /// Makes it show something: takes the newest snapshot, if that is what it shows.
+    #[inline]
+    pub(crate) fn wake(&mut self, env: &Env) -> Result<()> {
+        // After a panic it still shows what it did.
+        self.rest();
+        if let Held::Resting(resting) = &mut self.held {
+            let txn = match resting.take() {
+                Some(resting) => resting.wake()?,
+                None => Box::new(env.read()?),
+            };
+            self.held = Held::Read(txn);
+        }
+        Ok(())
+    }
+
+    /// Lets go of the newest snapshot.
+    #[inline]
+    pub(crate) fn rest(&mut self) {
+        if self.is_newest && matches!(self.held, Held::Read(_)) {
+            let held = std::mem::replace(&mut self.held, Held::Resting(None));
+            let Held::Read(txn) = held else { return };
+            self.held = Held::Resting(Some(txn.rest()));
+        }
+    }
+
+    pub(crate) fn writing(&mut self) -> Result<&mut Writing> {
+        match &mut self.held {
+            Held::Write(writing) => Ok(writing),
+            _ => Err(Failure::from(huon::Error::ReadOnly)),
+        }
+    }
+}
+
+impl Writing {
+    pub(crate) fn new(txn: Box<WriteTxn>) -> Writing {
+        Writing { txn, made: Vec::new() }
+    }
+
+    /// The table, made if it was not there and may be.
+    #[inline]
+    pub(crate) fn table(&mut self, number: usize, slot: &Slot) -> Result<()> {
+        if slot.named.is_made && !self.made.get(number).is_some_and(|made| *made) {
+            slot.named.handle(Source::Made(&mut self.txn))?;
+            if self.made.len() <= number {
+                self.made.resize(number + 1, false);
+            }
+            self.made[number] = true;
+        }
+        Ok(())
+    }
+}
+
+/// Runs `work`, from which `?` leads out.
+#[inline(always)]
+pub(crate) fn run<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
+    work()
+}
+
+pub(crate) const PARKED: &str = "the transaction is parked: unpark it first";
+
+/// Does something with the transaction in a seat, of whichever kind; what fails in it is its
+/// result.
+macro_rules! in_txn {
+    ($held:expr, $txn:ident => $work:expr) => {
+        match $held {
+            $crate::state::Held::Read($txn) => {
+                let $txn = &**$txn;
+                $crate::state::run(|| $work)
+            }
+            $crate::state::Held::Write(writing) => {
+                let $txn = &*writing.txn;
+                $crate::state::run(|| $work)
+            }
+            _ => Err($crate::failure::Failure::misuse($crate::state::PARKED)),
+        }
+    };
+}
+pub(crate) use in_txn;
