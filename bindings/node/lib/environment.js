@@ -22,7 +22,7 @@ const SYNC_TIMEOUT = 5000
 
 /** Numbers before the bytes of a packed change, and where a batch is full and another begins. */
 const HEAD_BYTES = 24
-const BATCH_BYTES = 64 << 20
+const BATCH_BYTES = 1 << 30
 const NONE = 0xffffffff
 
 /** Writes of one tick, packed one behind another. */
@@ -57,7 +57,7 @@ class Batch {
 
   #grow (bytes) {
     const { bytes: old } = this
-    this.bytes = Buffer.allocUnsafeSlow(Math.max(bytes, old.length * 4))
+    this.bytes = Buffer.allocUnsafeSlow(Math.max(bytes, old.length * 2))
     this.view = new DataView(this.bytes.buffer)
     old.copy(this.bytes, 0, 0, this.used)
   }
@@ -284,19 +284,30 @@ class Environment {
     this.#check()
     if (this.ambient !== null) throw misuse('a transaction is open here: nest in it')
     if (this.#batch !== null) this.#flush(this.#batch)
-    return new Promise((resolve, reject) => {
-      this.#enter(async () => {
-        let left
-        const ended = new Promise(resolve => { left = resolve })
-        try {
-          resolve(this.#hold(await this.#seatToWrite(), left))
-        } catch (error) {
-          reject(error)
-          return
-        }
-        await ended
-      })
-    })
+    const asked = {}
+    const begun = new Promise((resolve, reject) => Object.assign(asked, { resolve, reject }))
+    this.#enter(() => this.#waitForEnd(asked))
+    return begun
+  }
+
+  /** Begins a write transaction, and waits until it has ended. */
+  async #waitForEnd (asked) {
+    let left
+    const ended = new Promise(resolve => { left = resolve })
+    try {
+      const seat = await this.#seatToWrite()
+      this.#give(seat, left, asked)
+    } catch (error) {
+      asked.reject(error)
+      return
+    }
+    await ended
+  }
+
+  /** Gives it to its caller, and keeps nothing by which it could be reached. */
+  #give (seat, left, asked) {
+    asked.resolve(this.#hold(seat, left))
+    asked.resolve = asked.reject = null
   }
 
   async #seatToWrite () {

@@ -279,8 +279,10 @@ const writing = Base => class extends Base {
 /** The same of a multimap, where a pair is put and removed. */
 const multiWriting = Base => class extends writing(Base) {
   remove (key, value) {
-    if (value === undefined) throw new TypeError('remove wants a key and a value; see removeAll')
-    return this.perform(isDone, () => changeOfPair(this, REMOVE, key, value))
+    return this.perform(isDone, () => {
+      if (value === undefined) throw new TypeError('remove wants a key and a value; see removeAll')
+      return changeOfPair(this, REMOVE, key, value)
+    })
   }
 
   removeAll (key) {

@@ -1,0 +1,148 @@
+'use strict'
+
+// Huon beside lmdb in one process: a million records of 16 + 100 bytes, keys in hashed order.
+// `node bench.js [records]` prints nanoseconds and how many times as fast Huon is; the best of some
+// rounds in turns.
+
+const crypto = require('node:crypto')
+const fs = require('node:fs')
+const os = require('node:os')
+const path = require('node:path')
+
+const lmdb = require('lmdb')
+const huon = require('..')
+
+const RECORDS = Number(process.argv[2] ?? 1_000_000)
+const ONLY = process.argv[3]
+const ROUNDS = 3
+const SAMPLE = Math.min(RECORDS, 200_000)
+const DURABLE = 200
+
+const folder = fs.mkdtempSync(path.join(process.env.HUON_BENCH ?? os.tmpdir(), 'huon-bench-'))
+process.on('exit', () => fs.rmSync(folder, { recursive: true }))
+
+const key = n => crypto.createHash('md5').update(String(n)).digest()
+const keys = Array.from({ length: RECORDS }, (_, n) => key(n))
+const value = Buffer.alloc(100, 'v')
+/** Those that are looked up, in an order of their own. */
+const wanted = Array.from({ length: SAMPLE }, (_, n) => keys[(n * 7919) % RECORDS])
+
+const binary = { keyEncoding: 'binary', valueEncoding: 'binary' }
+
+function openHuon (name, options) {
+  const env = huon.open(path.join(folder, `${name}.huon`), options)
+  return { env, table: env.table('t', binary) }
+}
+
+function openLmdb (name, options) {
+  return lmdb.open({
+    path: path.join(folder, `${name}.mdb`),
+    keyEncoding: 'binary',
+    encoding: 'binary',
+    mapSize: 4 * 2 ** 30,
+    ...options
+  })
+}
+
+async function fill (put) {
+  for (let at = 0; at < RECORDS; at += 1000) {
+    let last
+    for (let i = at; i < Math.min(at + 1000, RECORDS); i++) last = put(keys[i], value)
+    await last
+  }
+}
+
+/** The time of one of `count` things, in nanoseconds. */
+async function time (count, work) {
+  global.gc?.()
+  const begin = process.hrtime.bigint()
+  await work()
+  return Number(process.hrtime.bigint() - begin) / count
+}
+
+async function row (name, count, ours, theirs) {
+  if (ONLY !== undefined && !name.includes(ONLY)) return
+  let [best, other] = [Infinity, Infinity]
+  for (let round = 0; round < ROUNDS; round++) {
+    best = Math.min(best, await time(count, ours))
+    other = Math.min(other, await time(count, theirs))
+  }
+  const times = (other / best).toFixed(2)
+  console.log(`${name.padEnd(34)} ${best.toFixed(0).padStart(9)} ${other.toFixed(0).padStart(9)}` +
+    `  x ${times}`)
+}
+
+function gets (get) {
+  let bytes = 0
+  for (const key of wanted) bytes += get(key).length
+  if (bytes !== SAMPLE * 100) throw new Error('values are missing')
+}
+
+function scan (records) {
+  let count = 0
+  for (const { key, value } of records) count += key.length + value.length
+  if (count !== RECORDS * 116) throw new Error(`${count} bytes`)
+}
+
+async function puts (put) {
+  for (let at = 0; at < 50_000; at += 1000) {
+    let last
+    for (let i = at; i < at + 1000; i++) last = put(wanted[i % SAMPLE], value)
+    await last
+  }
+}
+
+async function durable (put) {
+  for (let i = 0; i < DURABLE; i++) await put(keys[i], value)
+}
+
+async function main () {
+  const { env, table } = openHuon('lazy', { durability: 'lazy' })
+  const db = openLmdb('lazy', { noSync: true })
+  await fill((key, value) => table.put(key, value))
+  await fill((key, value) => db.put(key, value))
+  console.log(`${'nanoseconds'.padEnd(34)} ${'huon'.padStart(9)} ${'lmdb'.padStart(9)}`)
+  await row('get', SAMPLE, () => gets(key => table.get(key)), () => gets(key => db.get(key)))
+  await row('get, getBinaryFast of lmdb', SAMPLE,
+    () => gets(key => table.get(key)), () => gets(key => db.getBinaryFast(key)))
+  await row('has', SAMPLE, () => { for (const key of wanted) table.has(key) },
+    () => { for (const key of wanted) db.doesExist(key) })
+  await row('getMany, 64 keys', SAMPLE, () => {
+    for (let at = 0; at < SAMPLE; at += 64) table.getMany(wanted.slice(at, at + 64))
+  }, async () => {
+    for (let at = 0; at < SAMPLE; at += 64) await db.getMany(wanted.slice(at, at + 64))
+  })
+  await row('scan', RECORDS, () => scan(table.range()), () => scan(db.getRange()))
+  await row('ranges of 10', SAMPLE / 10, () => {
+    for (let i = 0; i < SAMPLE / 10; i++) table.range({ gte: wanted[i], limit: 10 }).toArray()
+  }, () => {
+    for (let i = 0; i < SAMPLE / 10; i++) Array.from(db.getRange({ start: wanted[i], limit: 10 }))
+  })
+  await row('put, 1000 a transaction', 50_000,
+    () => puts((key, value) => table.put(key, value)), () => puts((key, value) => db.put(key, value)))
+  await row('the same in transaction()', 50_000, async () => {
+    for (let at = 0; at < 50_000; at += 1000) {
+      await env.transaction(txn => {
+        const inside = txn.table(table)
+        for (let i = at; i < at + 1000; i++) inside.put(wanted[i % SAMPLE], value)
+      })
+    }
+  }, async () => {
+    for (let at = 0; at < 50_000; at += 1000) {
+      await db.transaction(() => {
+        for (let i = at; i < at + 1000; i++) db.put(wanted[i % SAMPLE], value)
+      })
+    }
+  })
+  await env.close()
+  await db.close()
+  const safe = openHuon('durable', {})
+  const other = openLmdb('durable', {})
+  await row('durable put', DURABLE,
+    () => durable((key, value) => safe.table.put(key, value)),
+    () => durable((key, value) => other.put(key, value)))
+  await safe.env.close()
+  await other.close()
+}
+
+main()

@@ -1,0 +1,385 @@
+/// <reference types="node" />
+
+/** What went wrong: the names of the engine's errors, and a few of the package's own. */
+export type ErrorCode =
+  | 'KeyTooLong' | 'ValueTooLong' | 'KeyLength' | 'KeyOutOfOrder' | 'TableNotFound' | 'TableKind'
+  | 'TableExists' | 'Decode' | 'ReadOnly' | 'Invalid' | 'MapFull' | 'TxnBroken' | 'Busy'
+  | 'NotADatabase' | 'Version' | 'PageSize' | 'Journal' | 'Poisoned' | 'Forked' | 'Io' | 'Corrupt'
+  | 'SortedValueTooLong' | 'ValueLength' | 'ManyValues' | 'OutOfMemory' | 'MapTooSmall' | 'Evicted'
+  | 'WrongOrder' | 'EnvironmentsFull' | 'NameTaken' | 'OrderUnknown' | 'PrefixOrder'
+  | 'TablesInside' | 'TableType' | 'Encode' | 'Other'
+  /** Something was used after its end, or not as it is meant to be. */
+  | 'Misuse'
+  /** A bug in Huon. */
+  | 'Internal'
+
+export class HuonError extends Error {
+  constructor (code: ErrorCode, message: string, options?: ErrorOptions)
+  readonly code: ErrorCode
+}
+
+/** What a key is in the encoding `ordered`: it comes back as it was put, bytes as a `Buffer`. */
+export type Key =
+  | null | boolean | number | bigint | string | Uint8Array | readonly Key[]
+
+/** What a commit waits for: see docs/RELIABILITY.md. */
+export type Durability = 'durable' | 'noMetaSync' | 'lazy' | 'unsynced'
+
+export interface OpenOptions {
+  /** Nothing is written, and no writer is disturbed. */
+  readOnly?: boolean
+  /** Creates the file if it is missing: true by default. */
+  create?: boolean
+  /** No other process may have it open. */
+  exclusive?: boolean
+  /** What commits wait for: `durable` by default. */
+  durability?: Durability
+  /** Of a new file. */
+  pageBytes?: number
+  minBytes?: number
+  /** How long the file may become: 1 TiB by default. */
+  maxBytes?: number
+  /** Address space that is reserved. */
+  mapBytes?: number
+  growBytes?: number
+  shrinkBytes?: number
+  /** Memory of a write transaction before it writes pages early. */
+  writeBufferBytes?: number
+  /** A file beside it, so long, that makes durable commits faster. */
+  journalBytes?: number
+  /** Flushes lazy commits once they have written so much. */
+  flushAfterBytes?: number
+  /** The same after so many milliseconds. */
+  flushAfter?: number
+  /** How long a writer waits for others, in milliseconds: an hour by default. */
+  lockTimeout?: number
+  /** How long one that is synchronous waits: 5000 by default. */
+  syncTimeout?: number
+  /** Permissions of new files: 0o600 by default. */
+  mode?: number
+  verify?: 'pages' | 'pagesAndValues' | 'never'
+  readAhead?: 'ifItFits' | 'always' | 'never'
+}
+
+export type KeyEncoding = 'ordered' | 'string' | 'binary'
+export type ValueEncoding = 'msgpack' | 'json' | 'string' | 'binary' | 'ordered'
+
+/** An encoding of the program's own. */
+export interface Codec<V> {
+  encode (value: V): Uint8Array
+  /** The bytes stay as they are. */
+  decode (bytes: Buffer): V
+}
+
+/** How keys are compared: as their bytes, unless another program has made the table otherwise. */
+export type Order = 'bytes' | 'reversed' | 'uint32' | 'uint64' | 'stored'
+
+export interface TableOptions<V = any> {
+  keyEncoding?: KeyEncoding
+  /** `msgpack` by default; of a multimap `ordered`. */
+  valueEncoding?: ValueEncoding | Codec<V>
+  order?: Order
+}
+
+/** What comes out of a table to which bytes may be given as any `Uint8Array`. */
+export type Read<T> =
+  T extends Uint8Array ? Buffer
+    : T extends readonly unknown[] ? { [I in keyof T]: Read<T[I]> } : T
+
+export interface Bounds<K> {
+  gt?: K
+  gte?: K
+  lt?: K
+  lte?: K
+  /** Text that keys begin with, or the first items of keys that are arrays. */
+  prefix?: K
+}
+
+export interface RangeOptions<K> extends Bounds<K> {
+  /** From the end. */
+  reverse?: boolean
+  limit?: number
+  /** False: each of its calls looks at the newest snapshot, and none is kept meanwhile. */
+  snapshot?: boolean
+}
+
+export interface Entry<K, V> {
+  key: Read<K>
+  value: Read<V>
+}
+
+/** Something to iterate over, again and again, that does nothing before. */
+export class Lazy<T> implements Iterable<T> {
+  constructor (begin: () => Iterator<T>)
+  [Symbol.iterator] (): Iterator<T>
+  map<U> (f: (item: T) => U): Lazy<U>
+  filter<U extends T> (f: (item: T) => item is U): Lazy<U>
+  filter (f: (item: T) => unknown): Lazy<T>
+  flatMap<U> (f: (item: T) => Iterable<U>): Lazy<U>
+  take (count: number): Lazy<T>
+  drop (count: number): Lazy<T>
+  forEach (f: (item: T) => void): void
+  reduce (f: (sum: T, item: T) => T): T
+  reduce<U> (f: (sum: U, item: T) => U, start: U): U
+  find (f: (item: T) => unknown): T | undefined
+  some (f: (item: T) => unknown): boolean
+  every (f: (item: T) => unknown): boolean
+  toArray (): T[]
+}
+
+/** A table as it is read. */
+export interface Reader<K, V> extends Iterable<Entry<K, V>> {
+  readonly name: string
+  get (key: K): Read<V> | undefined
+  has (key: K): boolean
+  /** The values of many keys, several times as fast as one after another. */
+  getMany (keys: Iterable<K>): (Read<V> | undefined)[]
+  range (options?: RangeOptions<K>): Lazy<Entry<K, V>>
+  keysOnly (options?: RangeOptions<K>): Lazy<Read<K>>
+  valuesOnly (options?: RangeOptions<K>): Lazy<Read<V>>
+  first (options?: RangeOptions<K>): Entry<K, V> | undefined
+  last (options?: RangeOptions<K>): Entry<K, V> | undefined
+  count (bounds?: Bounds<K>): number
+  /** The next number of `takeSequence`. */
+  sequence (): number
+}
+
+/** The same of a multimap, where a key may have many values, in their order. */
+export interface MultiReader<K, V> extends Reader<K, V> {
+  /** The first value of a key. */
+  get (key: K): Read<V> | undefined
+  has (key: K, value?: V): boolean
+  valuesOf (key: K, options?: { reverse?: boolean, limit?: number, snapshot?: boolean }):
+  Lazy<Read<V>>
+  /** How many values a key has. */
+  countOf (key: K): number
+  /** Each key once, with how many values it has. */
+  distinct (options?: RangeOptions<K>): Lazy<{ key: Read<K>, count: number }>
+}
+
+export interface PutOptions<V> {
+  /** Only if the key has no value. */
+  ifNoExists?: boolean
+  /** Only if it has one. */
+  ifExists?: boolean
+  /** Only if it has this one, by its bytes. */
+  ifValue?: V
+}
+
+/** A table in a write transaction: changes are made at once. */
+export interface Writer<K, V> extends Reader<K, V> {
+  /** Whether it was put: false if its condition does not hold. */
+  put (key: K, value: V, options?: PutOptions<V>): boolean
+  putMany (records: Iterable<readonly [K, V]>): number
+  /** Puts a record behind all others. */
+  append (key: K, value: V): boolean
+  /** Puts records behind all others, in the order of their keys: the fastest way. */
+  load (records: Iterable<readonly [K, V]>): number
+  /** Whether there was one. */
+  remove (key: K, options?: { ifValue?: V }): boolean
+  /** How many there were. */
+  removeRange (bounds?: Bounds<K>): number
+  clear (): void
+  /** Deletes the table; whether there was one. */
+  drop (): boolean
+  /** Creates the table, which the first put does as well. */
+  create (): void
+  /** Takes so many numbers that no other call gets: the first of them. */
+  takeSequence (count?: number): number
+}
+
+export interface MultiWriter<K, V> extends MultiReader<K, V> {
+  /** Whether the pair is new. */
+  put (key: K, value: V, options?: { ifNoExists?: boolean }): boolean
+  putMany (records: Iterable<readonly [K, V]>): number
+  append (key: K, value: V): boolean
+  remove (key: K, value: V): boolean
+  removeAll (key: K): number
+  removeRange (bounds?: Bounds<K>): number
+  clear (): void
+  drop (): boolean
+  create (): void
+  takeSequence (count?: number): number
+}
+
+/** What changes a table outside of a transaction: all changes of a tick are one, and promised. */
+type Promised<W> = {
+  [Name in keyof W]: W[Name] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : W[Name]
+}
+type Changes =
+  'putMany' | 'append' | 'remove' | 'removeAll' | 'removeRange' | 'clear' | 'drop' | 'create' |
+  'takeSequence'
+
+/** A table. In the work of a transaction it is the transaction's. */
+export interface Table<K = Key, V = any>
+  extends Reader<K, V>, Promised<Pick<Writer<K, V>, Exclude<Changes, 'removeAll'>>> {
+  put (key: K, value: V, options?: PutOptions<V>): Promise<boolean>
+  putSync (key: K, value: V, options?: PutOptions<V>): boolean
+  removeSync (key: K, options?: { ifValue?: V }): boolean
+}
+
+export interface Multimap<K = Key, V = Key>
+  extends MultiReader<K, V>, Promised<Pick<MultiWriter<K, V>, Changes>> {
+  put (key: K, value: V, options?: { ifNoExists?: boolean }): Promise<boolean>
+  putSync (key: K, value: V, options?: { ifNoExists?: boolean }): boolean
+  removeSync (key: K, value: V): boolean
+}
+
+interface Transaction {
+  readonly env: Environment
+  readonly isEnded: boolean
+  /** The id of its snapshot. */
+  readonly id: number
+  tables (): string[]
+  hasTable (name: string): boolean
+}
+
+/** A snapshot of all tables, until it is ended. */
+export interface ReadTransaction extends Transaction {
+  table<K, V> (table: Table<K, V>): Reader<K, V>
+  table<K = Key, V = any> (name: string, options?: TableOptions<V>): Reader<K, V>
+  multimap<K, V> (table: Multimap<K, V>): MultiReader<K, V>
+  multimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiReader<K, V>
+  /** The same of one that must be there. */
+  openTable<K = Key, V = any> (name: string, options?: TableOptions<V>): Reader<K, V>
+  openMultimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiReader<K, V>
+  /** Moves on to the newest snapshot; whether there was a newer one. */
+  renew (): boolean
+  /** Lets a writer have its pages, if it needs them, until `unpark`, which then throws `Evicted`. */
+  park (): void
+  unpark (): void
+  end (): void
+  [Symbol.dispose] (): void
+}
+
+export interface Savepoint {
+  /** Keeps what was done since. */
+  release (): void
+  /** Undoes it. */
+  rollBack (): void
+}
+
+/** The one transaction that may change things, until it is committed or aborted. */
+export interface WriteTransaction extends Transaction {
+  table<K, V> (table: Table<K, V>): Writer<K, V>
+  table<K = Key, V = any> (name: string, options?: TableOptions<V>): Writer<K, V>
+  multimap<K, V> (table: Multimap<K, V>): MultiWriter<K, V>
+  multimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiWriter<K, V>
+  openTable<K = Key, V = any> (name: string, options?: TableOptions<V>): Writer<K, V>
+  openMultimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiWriter<K, V>
+  /** Commits on another thread; the id of the new snapshot. */
+  commit (options?: { durability?: Durability }): Promise<number>
+  commitSync (options?: { durability?: Durability }): number
+  /** Undoes all of it. */
+  abort (): void
+  /** A point to go back to, the newest first. */
+  savepoint (): Savepoint
+  /** Runs `work`, and undoes what it did if it throws. */
+  nested<R> (work: (txn: WriteTransaction) => R): R
+  [Symbol.dispose] (): void
+}
+
+/** Reports have more fields than are named here: docs/TOOLS.md has all of them. */
+export interface Info {
+  pageBytes: number
+  fileBytes: number
+  usedBytes: number
+  newest: number
+  durable: number
+  keyBytesMax: number
+  clients: number
+  readers: { pid: number, txnid: number, ageMs: number, parked: boolean, [field: string]: unknown }[]
+  [field: string]: unknown
+}
+
+export interface TableStat {
+  name: string
+  entries: number
+  depth: number
+  leafPages: number
+  [field: string]: unknown
+}
+
+export interface Stat {
+  pageBytes: number
+  fileBytes: number
+  livePages: number
+  retainedPages: number
+  tables: TableStat[]
+  [field: string]: unknown
+}
+
+export interface CheckReport {
+  problems: unknown[]
+  [field: string]: unknown
+}
+
+/** An open environment. */
+export class Environment {
+  private constructor ()
+  readonly path: string | undefined
+  readonly isClosed: boolean
+  readonly isReadOnly: boolean
+  readonly keyBytesMax: number
+  /** The id of the newest snapshot. */
+  readonly id: number
+  /** The id of the newest one that is durable. */
+  readonly durableId: number
+  /** Resolves when all writes so far are visible. */
+  readonly committed: Promise<void>
+  /** Resolves when all writes so far are durable. */
+  readonly flushed: Promise<void>
+
+  /** A table, which need not be there before something is put into it. */
+  table<K = Key, V = any> (name: string, options?: TableOptions<V>): Table<K, V>
+  multimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): Multimap<K, V>
+  tables (): string[]
+  hasTable (name: string): boolean
+
+  read (): ReadTransaction
+  /** Runs `work` with a snapshot, which ends with it. */
+  view<R> (work: (txn: ReadTransaction) => R): R
+  /** Begins the write transaction behind all writes so far. */
+  write (): Promise<WriteTransaction>
+  /** The same now: `Busy` if there is another one, of this environment or for so long. */
+  writeSync (options?: { timeout?: number }): WriteTransaction
+  /** Runs `work` in a write transaction: commits what it did, or undoes all if it throws. */
+  transaction<R> (
+    work: (txn: WriteTransaction) => R, options?: { durability?: Durability }
+  ): Promise<Awaited<R>>
+  transactionSync<R> (
+    work: (txn: WriteTransaction) => R, options?: { durability?: Durability, timeout?: number }
+  ): R
+
+  /** Flushes all commits: the id of the newest one that is durable then. */
+  sync (): Promise<number>
+  info (): Info
+  /** Where the space is. Walks the free list. */
+  stat (): Promise<Stat>
+  /** Verifies every page. */
+  check (): Promise<CheckReport>
+  /** Copies the newest snapshot to a new file while writers go on. */
+  copyTo (path: string, options?: { compact?: boolean }): Promise<{ txnid: number, bytes: number }>
+  /** Makes the file smaller while others use it. */
+  compact (options?: { target?: number, timeLimit?: number }): Promise<Record<string, unknown>>
+  /** The id of a commit after that one, by any thread or process; undefined if none came. */
+  waitForCommit (options?: { after?: number, timeout?: number }): Promise<number | undefined>
+  /** The ids of the newest commits as they come, until the environment is closed. */
+  commits (options?: { after?: number }): AsyncGenerator<number, void, void>
+
+  /** Closes it behind all writes so far. */
+  close (): Promise<void>
+  [Symbol.asyncDispose] (): Promise<void>
+}
+
+/** Opens the environment at a path, and creates it if it is missing. */
+export function open (path: string, options?: OpenOptions): Environment
+/** Opens one without files, for tests and caches. */
+export function openInMemory (options?: OpenOptions): Environment
+/** Deletes the files of one that is open nowhere; whether there were any. */
+export function deleteFiles (path: string): boolean
+
+/** The bytes of a key in the encoding `ordered`, its key, and how two of them compare. */
+export function encodeKey (key: Key): Buffer
+export function decodeKey (bytes: Uint8Array): Key
+export function compareKeys (one: Key, other: Key): number

@@ -1,0 +1,334 @@
+'use strict'
+
+const assert = require('node:assert/strict')
+const { execFileSync, spawnSync } = require('node:child_process')
+const fs = require('node:fs')
+const path = require('node:path')
+const test = require('node:test')
+const { setTimeout: sleep } = require('node:timers/promises')
+const { Worker } = require('node:worker_threads')
+
+const huon = require('..')
+const { environment, file } = require('./support')
+
+const MISUSE = { name: 'HuonError', code: 'Misuse' }
+
+test('nothing works after close, and closing again is fine', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  const tags = env.multimap('tags')
+  await table.putMany(Array.from({ length: 1000 }, (_, n) => [n, n]))
+  const [read, records] = [env.read(), table.range()[Symbol.iterator]()]
+  records.next()
+  const inside = read.table(table)
+  const write = await env.write()
+  const waiting = env.waitForCommit()
+  const closing = env.close()
+  assert.equal(env.close(), closing)
+  await assert.rejects(table.put(1, 1), MISUSE)
+  await closing
+  assert.equal(await waiting, undefined)
+  assert.equal(env.isClosed, true)
+  const uses = [
+    () => table.get(1), () => table.has(1), () => table.getMany([1]), () => table.first(),
+    () => table.count(), () => table.sequence(), () => tags.valuesOf(1).toArray(),
+    () => tags.has(1, 2), () => table.putSync(1, 1), () => [...records], () => inside.get(1),
+    () => read.id, () => read.renew(), () => read.park(), () => read.tables(), () => env.info(),
+    () => env.tables(), () => env.table('u'), () => env.read(), () => env.id, () => env.durableId,
+    () => env.transactionSync(() => 1), () => write.table('t').put(1, 1), () => write.commitSync(),
+    () => write.savepoint()
+  ]
+  for (const use of uses) assert.throws(use, MISUSE, use.toString())
+  const promises = [
+    () => env.transaction(() => 1), () => env.write(), () => env.check(), () => env.stat(),
+    () => env.sync(), () => env.copyTo('x'), () => env.compact(), () => env.waitForCommit(),
+    () => env.flushed, () => write.commit(), () => table.remove(1), () => tags.removeAll(1)
+  ]
+  for (const use of promises) await assert.rejects(use(), MISUSE, use.toString())
+  read.end()
+  write.abort()
+  records.return()
+})
+
+test('nothing works after the end of a transaction', async t => {
+  const env = environment(t)
+  let kept
+  await env.transaction(txn => { kept = txn; txn.table('t').put(1, 1) })
+  const table = kept.table('t')
+  for (const use of [() => table.put(2, 2), () => table.get(1), () => [...table],
+    () => kept.id, () => kept.savepoint(), () => kept.nested(() => 1), () => kept.commitSync()]) {
+    assert.throws(use, MISUSE, use.toString())
+  }
+  await assert.rejects(kept.commit(), MISUSE)
+  const read = env.read()
+  read.end()
+  assert.throws(() => read.table('t').get(1), MISUSE)
+  assert.throws(() => read.renew(), MISUSE)
+  // Its number is used again, and is another one's.
+  const next = env.read()
+  assert.throws(() => read.table('t').get(1), MISUSE)
+  next.end()
+})
+
+test('a table of another environment is refused', async t => {
+  const [one, other] = [environment(t), environment(t)]
+  const table = one.table('t')
+  const read = other.read()
+  assert.throws(() => read.table(table), MISUSE)
+  assert.throws(() => read.multimap(table), MISUSE)
+  assert.throws(() => read.table({}), MISUSE)
+  read.end()
+})
+
+test('what is no option, no path and no encoding is refused', t => {
+  const env = environment(t)
+  assert.throws(() => huon.open(), TypeError)
+  assert.throws(() => huon.open('x', { durabilty: 'lazy' }), /no option "durabilty"/)
+  assert.throws(() => huon.openInMemory({ durability: 'maybe' }), { code: 'Invalid' })
+  assert.throws(() => huon.openInMemory({ pageBytes: 17 }), { code: 'Invalid' })
+  assert.throws(() => huon.openInMemory({ pageBytes: 'large' }), huon.HuonError)
+  assert.throws(() => env.table(7), TypeError)
+  assert.throws(() => env.table('t', { keyEncoding: 'utf8' }), TypeError)
+  assert.throws(() => env.table('t', { valueEncoding: {} }), TypeError)
+  assert.throws(() => env.table('t', { order: 'random' }), TypeError)
+  const table = env.table('t')
+  assert.throws(() => table.range({ start: 1 }), TypeError)
+  assert.throws(() => table.range({ limit: 'ten' }), TypeError)
+  assert.throws(() => table.get(), TypeError)
+  assert.throws(() => table.count(7), TypeError)
+})
+
+test('files that are none, and none that is to be created', async t => {
+  const place = file(t)
+  assert.throws(() => huon.open(place, { create: false }), { code: 'Io' })
+  fs.writeFileSync(place, 'not a database, '.repeat(1000))
+  assert.throws(() => huon.open(place), { code: 'NotADatabase' })
+  assert.throws(() => huon.open(path.dirname(place)), huon.HuonError)
+})
+
+test('nothing is written where it was opened read-only', async t => {
+  const place = file(t)
+  const env = huon.open(place)
+  await env.table('t').put(1, 1)
+  await env.close()
+  const reader = huon.open(place, { readOnly: true })
+  const table = reader.table('t')
+  assert.equal(table.get(1), 1)
+  await assert.rejects(table.put(1, 2), { code: 'ReadOnly' })
+  await assert.rejects(reader.transaction(() => 1), { code: 'ReadOnly' })
+  await assert.rejects(reader.write(), { code: 'ReadOnly' })
+  assert.throws(() => reader.transactionSync(() => 1), { code: 'ReadOnly' })
+  await reader.close()
+})
+
+test('a failure of a tick is one of all that was put in it', async t => {
+  const env = huon.open(file(t), { maxBytes: 1 << 20, durability: 'lazy' })
+  t.after(() => env.close())
+  const table = env.table('t', { valueEncoding: 'binary' })
+  await table.put('before', Buffer.from('x'))
+  const full = [table.put('small', Buffer.from('x')), table.put('large', Buffer.alloc(4 << 20))]
+  for (const promise of full) await assert.rejects(promise, { code: 'MapFull' })
+  assert.equal(table.has('small'), false)
+  assert.equal(await table.put('after', Buffer.from('x')), true)
+})
+
+test('an environment is not closed in its own transaction', async t => {
+  const env = environment(t)
+  await env.transaction(async () => {
+    await assert.rejects(env.close(), MISUSE)
+    await assert.rejects(env.write(), MISUSE)
+  })
+})
+
+test('closing waits for work, and undoes what is open by hand', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  const work = env.transaction(async () => {
+    await sleep(20)
+    await table.put('late', 1)
+    return table.get('late')
+  })
+  await sleep(5)
+  await env.close()
+  assert.equal(await work, 1)
+})
+
+test('two environments of one file do not wait for each other without end', async t => {
+  const place = file(t)
+  const [one, other] = [huon.open(place), huon.open(place, { syncTimeout: 20 })]
+  t.after(() => Promise.all([one.close(), other.close()]))
+  const txn = await one.write()
+  assert.throws(() => other.transactionSync(() => 1), { code: 'Busy' })
+  const waiting = other.transaction(() => 'its turn')
+  await sleep(20)
+  txn.abort()
+  assert.equal(await waiting, 'its turn')
+})
+
+test('errors of the program in callbacks are its own', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  await table.putMany([[1, 1], [2, 2]])
+  const error = new Error('mine')
+  const fail = () => { throw error }
+  assert.throws(() => table.range().map(fail).toArray(), error)
+  assert.throws(() => table.range().filter(fail).toArray(), error)
+  assert.throws(() => table.range().forEach(fail), error)
+  const own = env.table('own', { valueEncoding: { encode: fail, decode: fail } })
+  await assert.rejects(own.put(1, 1), error)
+  await env.table('own', { valueEncoding: 'msgpack' }).put(1, 1)
+  assert.throws(() => own.get(1), error)
+  assert.throws(() => [...own], error)
+  assert.throws(() => env.table('t', { valueEncoding: { encode: x => x, decode: x => x } })
+    .putSync(1, 'no bytes'), TypeError)
+  assert.equal(env.info().readers.length, 0)
+})
+
+/** What a program says that runs in a process of its own. */
+function run (program, ...flags) {
+  const script = `const huon = require(${JSON.stringify(require.resolve('..'))})\n${program}`
+  return execFileSync(process.execPath, [...flags, '-e', script], { encoding: 'utf8', timeout: 60_000 })
+}
+
+test('a program ends that has left all of it open', t => {
+  const place = JSON.stringify(file(t))
+  assert.equal(run(`
+    const env = huon.open(${place}, { durability: 'lazy' })
+    const table = env.table('t')
+    table.put(1, 1).then(() => {
+      env.read(); env.writeSync(); table.range()[Symbol.iterator]().next()
+      env.waitForCommit({ timeout: 10 })
+      console.log('left')
+    })`), 'left\n')
+  assert.equal(run(`
+    const env = huon.open(${place})
+    const table = env.table('t')
+    console.log(table.get(1))
+    table.put(2, 2)
+    process.exit()`), '1\n')
+})
+
+test('a promise that is waited for keeps the program alive', t => {
+  assert.equal(run(`
+    const env = huon.open(${JSON.stringify(file(t))})
+    env.table('t').put(1, 1).then(() => console.log('put'))`), 'put\n')
+})
+
+test('a failure that is looked after by no code is reported as any other', t => {
+  const script = `const huon = require(${JSON.stringify(require.resolve('..'))})
+    huon.openInMemory().table('t').put('k'.repeat(5000), 1)`
+  const { status, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8', timeout: 60_000 })
+  assert.equal(status, 1)
+  assert.match(stderr, /KeyTooLong/)
+})
+
+/** Runs code in a worker thread; what it posts. */
+function inWorker (code, workerData) {
+  const script = `
+    const { parentPort, workerData } = require('node:worker_threads')
+    const huon = require(${JSON.stringify(require.resolve('..'))})
+    const main = async () => { ${code} }
+    main().then(answer => parentPort.postMessage(answer))`
+  return new Worker(script, { eval: true, workerData })
+}
+
+const answer = worker => new Promise((resolve, reject) => {
+  worker.once('message', resolve)
+  worker.once('error', reject)
+})
+
+test('worker threads share a file', async t => {
+  const place = file(t)
+  const env = huon.open(place, { durability: 'lazy' })
+  t.after(() => env.close())
+  const table = env.table('t')
+  await table.put('n', 0)
+  const workers = Array.from({ length: 4 }, (_, n) => inWorker(`
+    const env = huon.open(workerData.place, { durability: 'lazy' })
+    const table = env.table('t')
+    for (let i = 0; i < 50; i++) {
+      await env.transaction(() => { table.put('n', table.get('n') + 1) })
+      table.putSync([workerData.n, i], i)
+    }
+    await env.close()
+    return table.name`, { place, n }))
+  for (let i = 0; i < 50; i++) await env.transaction(() => { table.put('n', table.get('n') + 1) })
+  assert.deepEqual(await Promise.all(workers.map(answer)), ['t', 't', 't', 't'])
+  assert.equal(table.get('n'), 250)
+  assert.equal(table.count({ prefix: [] }), 200)
+})
+
+test('worker threads end in the midst of everything', async t => {
+  const place = file(t)
+  const env = huon.open(place, { durability: 'lazy' })
+  t.after(() => env.close())
+  for (let round = 0; round < 10; round++) {
+    const worker = inWorker(`
+      const env = huon.open(workerData.place, { durability: 'lazy' })
+      const table = env.table('t')
+      await table.put(1, 1)
+      parentPort.postMessage('begun')
+      env.read()
+      table.range()[Symbol.iterator]().next()
+      env.waitForCommit()
+      const more = () => { for (let i = 0; i < 100; i++) table.put(i, i); setImmediate(more) }
+      more()
+      if (workerData.round % 2) await env.write()
+      await new Promise(() => {})`, { place, round })
+    await answer(worker)
+    await sleep(round)
+    await worker.terminate()
+    assert.equal(await env.table('t').put('after', round), true)
+  }
+  assert.deepEqual((await env.check()).problems, [])
+  assert.equal(env.info().readers.length, 0)
+})
+
+test('a worker that waits for the writer can be ended', async t => {
+  const place = file(t)
+  const env = huon.open(place, { durability: 'lazy' })
+  t.after(() => env.close())
+  const txn = await env.write()
+  const worker = inWorker(`
+    const env = huon.open(workerData.place)
+    const waiting = env.table('t').put(1, 1)
+    setTimeout(() => parentPort.postMessage('waits'), 20)
+    await waiting`, { place })
+  assert.equal(await answer(worker), 'waits')
+  await worker.terminate()
+  txn.abort()
+  assert.equal(await env.table('t').put('after', 1), true)
+})
+
+test('memory does not grow', { timeout: 120_000 }, t => {
+  const said = run(`
+    const main = async () => {
+      const env = huon.openInMemory()
+      const table = env.table('t', { valueEncoding: 'binary' })
+      await table.putMany(Array.from({ length: 1000 }, (_, n) => [n, Buffer.alloc(1000)]))
+      const round = async () => {
+        for (let i = 0; i < 30; i++) {
+          for (let n = 0; n < 1000; n++) table.get(n)
+          for (const _ of table.range()) {}
+          table.getMany(Array.from({ length: 1000 }, (_, n) => n))
+          for (let n = 0; n < 100; n++) { env.read().end(); table.range()[Symbol.iterator]().next() }
+          await env.transaction(txn => txn.table(table).put(1, Buffer.alloc(1000)))
+          try { await env.transaction(() => { throw new Error('no') }) } catch {}
+          try { table.get(NaN) } catch {}
+          const other = huon.openInMemory()
+          other.table('x').put(1, 1)
+          await other.close()
+        }
+        gc()
+        await new Promise(resolve => setTimeout(resolve, 10))
+        gc()
+      }
+      await round()
+      await round()
+      const before = process.memoryUsage().rss
+      for (let i = 0; i < 4; i++) await round()
+      console.log(process.memoryUsage().rss - before < 30e6)
+    }
+    main()`, '--expose-gc')
+  assert.equal(said, 'true\n')
+})

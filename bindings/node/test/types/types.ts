@@ -1,0 +1,112 @@
+// What the compiler must know of the package, and what it must refuse. Nothing here runs.
+
+import {
+  open, openInMemory, encodeKey, compareKeys, HuonError,
+  type Codec, type Entry, type Key, type Lazy, type ReadTransaction, type Table
+} from 'huon'
+import { HuonLevel } from 'huon/abstract-level'
+
+/** Fails to compile unless both are the same type. */
+type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : never
+function is<A, B> (_: Same<A, B>): void {}
+
+interface Person { name: string, age: number }
+
+async function tables (): Promise<void> {
+  const env = open('people.huon', { durability: 'lazy', syncTimeout: 10 })
+  const people = env.table<string, Person>('people', { valueEncoding: 'json' })
+  const ada = people.get('ada')
+  is<typeof ada, Person | undefined>(true)
+  is<ReturnType<typeof people.put>, Promise<boolean>>(true)
+  await people.put('ada', { name: 'Ada', age: 36 }, { ifNoExists: true })
+  await people.remove('ada', { ifValue: { name: 'Ada', age: 36 } })
+  const names: string[] = people.range({ prefix: 'a', reverse: true })
+    .filter(({ value }) => value.age > 18)
+    .map(({ value }) => value.name)
+    .toArray()
+  names.sort()
+  const many: (Person | undefined)[] = people.getMany(['ada', 'alan'])
+  many.pop()
+  const keys: Lazy<string> = people.keysOnly()
+  keys.take(3)
+
+  // @ts-expect-error a key is text
+  people.get(7)
+  // @ts-expect-error a person has an age
+  await people.put('ada', { name: 'Ada' })
+  // @ts-expect-error no such option
+  people.range({ start: 'a' })
+  // @ts-expect-error no such durability
+  open('a', { durability: 'maybe' })
+
+  const bytes = env.table<Uint8Array, Uint8Array>('b', { keyEncoding: 'binary', valueEncoding: 'binary' })
+  const found = bytes.get(new Uint8Array(3))
+  is<typeof found, Buffer | undefined>(true)
+  const places = env.table<[string, number], string>('places')
+  const first = places.first()
+  is<typeof first, Entry<[string, number], string> | undefined>(true)
+  if (first !== undefined) is<typeof first.key, [string, number]>(true)
+
+  const any = env.table('anything')
+  await any.put(['a', [1n, null]], new Map())
+  const loose: Table = any
+  loose.count({ gt: 1 })
+}
+
+async function transactions (): Promise<void> {
+  const env = openInMemory()
+  const ages = env.table<string, number>('ages')
+  const tags = env.multimap<string, string>('tags')
+  const sum = await env.transaction(async txn => {
+    const inside = txn.table(ages)
+    is<ReturnType<typeof inside.put>, boolean>(true)
+    txn.multimap(tags).put('ada', 'math')
+    const savepoint = txn.savepoint()
+    savepoint.rollBack()
+    return inside.get('ada') ?? 0
+  }, { durability: 'durable' })
+  is<typeof sum, number>(true)
+  const text = env.transactionSync(() => 'done')
+  is<typeof text, string>(true)
+  const txn: ReadTransaction = env.read()
+  // @ts-expect-error a snapshot does not change
+  txn.table(ages).put('ada', 1)
+  // @ts-expect-error a multimap is no table
+  txn.table(tags)
+  txn.end()
+  for (const value of tags.valuesOf('ada', { reverse: true })) is<typeof value, string>(true)
+  for await (const id of env.commits()) is<typeof id, number>(true)
+  await env.flushed
+  const { problems } = await env.check()
+  problems.length.toFixed()
+}
+
+function rest (): void {
+  const dates: Codec<Date> = {
+    encode: date => Buffer.from(date.toISOString()),
+    decode: bytes => new Date(bytes.toString())
+  }
+  const when = openInMemory().table<string, Date>('when', { valueEncoding: dates })
+  const date: Date | undefined = when.get('now')
+  const key: Key = ['a', 1, [null, true]]
+  const order: number = compareKeys(key, date === undefined ? 1 : 2)
+  encodeKey(key).at(order)
+  try {
+    when.count()
+  } catch (error) {
+    if (error instanceof HuonError && error.code === 'Busy') return
+    // @ts-expect-error no such code
+    if (error instanceof HuonError && error.code === 'Bussy') throw error
+  }
+}
+
+export { tables, transactions, rest }
+
+async function level (): Promise<void> {
+  const db = new HuonLevel<string, number>('a.huon', { valueEncoding: 'json', table: 't' })
+  const value: number | undefined = await db.get('a')
+  await db.batch([{ type: 'put', key: 'a', value: value ?? 1 }])
+  await db.close()
+}
+
+export { level }
