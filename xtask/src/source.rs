@@ -35,7 +35,7 @@ impl Source {
     }
 }
 
-/// Reads every text file below `root` but what git, cargo or npm made.
+/// Reads every text file below `root` but what git or cargo made.
 pub(crate) fn files(root: &Path) -> Result<Vec<Source>, String> {
     let mut paths = Vec::new();
     walk(root, &mut paths)?;

@@ -6,7 +6,7 @@ const { native, rare, memory, done, ask, shrink } = require('./native')
 const { HuonError, misuse, known } = require('./errors')
 const { keyEncoding } = require('./keys')
 const { valueEncoding } = require('./values')
-const { Table, Multimap } = require('./table')
+const { always, Table, Multimap } = require('./table')
 const { ReadTransaction, WriteTransaction } = require('./transaction')
 
 const OPTIONS = [
@@ -36,8 +36,15 @@ class Batch {
       this.resolve = resolve
       this.reject = reject
     })
-    // Each write has a promise of its own, which its caller looks after.
+    // Writes have promises of their own, which their callers look after.
     this.answers.catch(() => {})
+    this.all = null
+  }
+
+  /** The promise of all writes that have nothing to answer. */
+  get done () {
+    this.all ??= this.answers.then(always)
+    return this.all
   }
 
   add (table, change) {
@@ -195,6 +202,7 @@ class Environment {
     const at = batch.add(table, change)
     if (batch.used > BATCH_BYTES) this.#flush(batch)
     if (change.bytes > 1 << 20) shrink()
+    if (answer === always) return batch.done
     return batch.answers.then(answers => answer(answers[at]))
   }
 

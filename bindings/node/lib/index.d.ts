@@ -204,7 +204,8 @@ export interface MultiWriter<K, V> extends MultiReader<K, V> {
 
 /** What changes a table outside of a transaction: all changes of a tick are one, and promised. */
 type Promised<W> = {
-  [Name in keyof W]: W[Name] extends (...args: infer A) => infer R ? (...args: A) => Promise<R> : W[Name]
+  [Name in keyof W]: W[Name] extends (...args: infer A) => infer R
+    ? (...args: A) => Promise<R> : W[Name]
 }
 type Changes =
   'putMany' | 'append' | 'remove' | 'removeAll' | 'removeRange' | 'clear' | 'drop' | 'create' |
@@ -245,7 +246,7 @@ export interface ReadTransaction extends Transaction {
   openMultimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiReader<K, V>
   /** Moves on to the newest snapshot; whether there was a newer one. */
   renew (): boolean
-  /** Lets a writer have its pages, if it needs them, until `unpark`, which then throws `Evicted`. */
+  /** Until `unpark` a writer may have its pages, if it needs them; that throws `Evicted` then. */
   park (): void
   unpark (): void
   end (): void
@@ -288,7 +289,9 @@ export interface Info {
   durable: number
   keyBytesMax: number
   clients: number
-  readers: { pid: number, txnid: number, ageMs: number, parked: boolean, [field: string]: unknown }[]
+  readers: {
+    pid: number, txnid: number, ageMs: number, parked: boolean, [field: string]: unknown
+  }[]
   [field: string]: unknown
 }
 

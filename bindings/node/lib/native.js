@@ -9,7 +9,7 @@ const { HuonError } = require('./errors')
 const native = require('../huon.node')
 
 const INPUT_BYTES = 128 * 1024
-const OUTPUT_BYTES = 16 * 1024
+const OUTPUT_BYTES = 32 * 1024
 const SIZES = 1024 + 3
 
 /** What bare functions answer, beside what they found. */

@@ -184,10 +184,12 @@ test('errors of the program in callbacks are its own', async t => {
   assert.equal(env.info().readers.length, 0)
 })
 
+const TEXT = { encoding: 'utf8', timeout: 60_000 }
+
 /** What a program says that runs in a process of its own. */
 function run (program, ...flags) {
   const script = `const huon = require(${JSON.stringify(require.resolve('..'))})\n${program}`
-  return execFileSync(process.execPath, [...flags, '-e', script], { encoding: 'utf8', timeout: 60_000 })
+  return execFileSync(process.execPath, [...flags, '-e', script], TEXT)
 }
 
 test('a program ends that has left all of it open', t => {
@@ -217,7 +219,7 @@ test('a promise that is waited for keeps the program alive', t => {
 test('a failure that is looked after by no code is reported as any other', t => {
   const script = `const huon = require(${JSON.stringify(require.resolve('..'))})
     huon.openInMemory().table('t').put('k'.repeat(5000), 1)`
-  const { status, stderr } = spawnSync(process.execPath, ['-e', script], { encoding: 'utf8', timeout: 60_000 })
+  const { status, stderr } = spawnSync(process.execPath, ['-e', script], TEXT)
   assert.equal(status, 1)
   assert.match(stderr, /KeyTooLong/)
 })
@@ -311,7 +313,10 @@ test('memory does not grow', { timeout: 120_000 }, t => {
           for (let n = 0; n < 1000; n++) table.get(n)
           for (const _ of table.range()) {}
           table.getMany(Array.from({ length: 1000 }, (_, n) => n))
-          for (let n = 0; n < 100; n++) { env.read().end(); table.range()[Symbol.iterator]().next() }
+          for (let n = 0; n < 100; n++) {
+            env.read().end()
+            table.range()[Symbol.iterator]().next()
+          }
           await env.transaction(txn => txn.table(table).put(1, Buffer.alloc(1000)))
           try { await env.transaction(() => { throw new Error('no') }) } catch {}
           try { table.get(NaN) } catch {}

@@ -62,7 +62,7 @@ test('each encoding of values gives back what was put', async t => {
     msgpack: [1, 'a', null, true, [1, 'b'], { a: { b: [1.5, -7, 2 ** 40] } }, Buffer.from('x'),
       new Date(5), 2n ** 60n, { bytes: Buffer.from('inner') }],
     json: [1, 'a', null, true, [1, 'b'], { a: { b: [1.5] } }],
-    string: ['', 'a', 'ä\u{1f600}', 'long '.repeat(10_000)],
+    string: ['', 'a', '\u00e4\u{1f600}', 'long '.repeat(10_000)],
     binary: [Buffer.from(''), Buffer.from([1, 2, 0]), Buffer.alloc(100_000, 7)],
     ordered: [1, 'a', null, ['a', [1n]], Buffer.from([0, 1])]
   }
@@ -126,7 +126,8 @@ test('ranges are those of a model', async t => {
   for (let round = 0; round < 300; round++) {
     const options = {}
     for (const name of ['gt', 'gte', 'lt', 'lte']) {
-      if (random(3) === 0) options[name] = random(2) ? random(100_000) : model[random(model.length)].key
+      if (random(3) > 0) continue
+      options[name] = random(2) ? random(100_000) : model[random(model.length)].key
     }
     options.reverse = random(2) === 0
     if (random(2) === 0) options.limit = random(random(2) ? 10 : 2000)

@@ -81,7 +81,8 @@ test('synchronous transactions', t => {
   const env = environment(t)
   const ages = env.table('ages')
   assert.equal(env.transactionSync(() => { ages.put('ada', 1); return ages.get('ada') }), 1)
-  assert.throws(() => env.transactionSync(() => { ages.put('ada', 2); throw new Error('no') }), /no/)
+  const fails = () => { ages.put('ada', 2); throw new Error('no') }
+  assert.throws(() => env.transactionSync(fails), /no/)
   assert.equal(ages.get('ada'), 1)
   assert.throws(() => env.transactionSync(async () => {}), TypeError)
   assert.equal(ages.putSync('bob', 2), true)
@@ -178,7 +179,8 @@ test('snapshots', async t => {
   txn.end()
   txn.end()
   assert.equal(env.view(txn => txn.table(ages).get('ada')), 2)
-  assert.equal(await env.view(async txn => { await sleep(1); return txn.table(ages).get('ada') }), 2)
+  const later = async txn => { await sleep(1); return txn.table(ages).get('ada') }
+  assert.equal(await env.view(later), 2)
   assert.throws(() => env.view(() => { throw new Error('no') }), /no/)
   assert.equal(env.info().readers.length, 0)
 })

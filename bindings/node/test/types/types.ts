@@ -7,7 +7,8 @@ import {
 import { HuonLevel } from 'huon/abstract-level'
 
 /** Fails to compile unless both are the same type. */
-type Same<A, B> = (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : never
+type Same<A, B> =
+  (<T>() => T extends A ? 1 : 2) extends (<T>() => T extends B ? 1 : 2) ? true : never
 function is<A, B> (_: Same<A, B>): void {}
 
 interface Person { name: string, age: number }
@@ -39,7 +40,9 @@ async function tables (): Promise<void> {
   // @ts-expect-error no such durability
   open('a', { durability: 'maybe' })
 
-  const bytes = env.table<Uint8Array, Uint8Array>('b', { keyEncoding: 'binary', valueEncoding: 'binary' })
+  const bytes = env.table<Uint8Array, Uint8Array>('b', {
+    keyEncoding: 'binary', valueEncoding: 'binary'
+  })
   const found = bytes.get(new Uint8Array(3))
   is<typeof found, Buffer | undefined>(true)
   const places = env.table<[string, number], string>('places')
