@@ -6,7 +6,7 @@ const { native, rare, memory, done, ask, shrink } = require('./native')
 const { HuonError, misuse, known } = require('./errors')
 const { keyEncoding } = require('./keys')
 const { valueEncoding } = require('./values')
-const { always, Table, Multimap } = require('./table')
+const { always, Table, Multimap, REMOVE } = require('./table')
 const { ReadTransaction, WriteTransaction } = require('./transaction')
 
 const OPTIONS = [
@@ -24,6 +24,7 @@ const SYNC_TIMEOUT = 5000
 const HEAD_BYTES = 24
 const BATCH_BYTES = 1 << 30
 const NONE = 0xffffffff
+const VALUE_BYTES_MAX = 0x7ff00000
 
 /** Writes of one tick, packed one behind another. */
 class Batch {
@@ -187,19 +188,19 @@ class Environment {
 
   // Writes of a tick.
 
-  /** Has a change done with all others of the tick; `make` writes it into the input. */
-  enqueue (table, answer, make) {
+  /** Has a change of a table done with all others of the tick; `make` writes it into the input. */
+  enqueue ({ named }, answer, make) {
     let change
     try {
       this.#check()
       if (this.isReadOnly) throw new HuonError('ReadOnly', 'the environment was opened read-only')
       change = make()
-      this.#checkKey(change)
+      this.#checkLengths(named, change)
     } catch (error) {
       return Promise.reject(error)
     }
     const batch = this.#batch ?? this.#begin()
-    const at = batch.add(table, change)
+    const at = batch.add(named.number, change)
     if (batch.used > BATCH_BYTES) this.#flush(batch)
     if (change.bytes > 1 << 20) shrink()
     if (answer === always) return batch.done
@@ -207,11 +208,14 @@ class Environment {
   }
 
   /** A refusal in the middle of a batch would be one of all. */
-  #checkKey ({ key, flags }) {
-    if (key > this.#keyBytesMax && flags === 0) {
-      throw new HuonError('KeyTooLong',
-        `the key has ${key} bytes, and at most ${this.#keyBytesMax} are possible`)
-    }
+  #checkLengths ({ isMulti, order }, { what, key, value }) {
+    if (what > REMOVE) return
+    const max = this.#keyBytesMax
+    if (what !== REMOVE && key > max) throw tooLong('KeyTooLong', 'the key', key, max)
+    if (isMulti && value > max) throw tooLong('SortedValueTooLong', 'the value', value, max)
+    if (value > VALUE_BYTES_MAX) throw tooLong('ValueTooLong', 'the value', value, VALUE_BYTES_MAX)
+    const length = { uint32: 4, uint64: 8 }[ORDERS[order]] ?? key
+    if (key !== length) throw new HuonError('KeyLength', `keys of this table have ${length} bytes`)
   }
 
   #begin () {
@@ -473,6 +477,9 @@ class Environment {
     await this.close()
   }
 }
+
+const tooLong = (code, what, bytes, max) =>
+  new HuonError(code, `${what} has ${bytes} bytes, and at most ${max} are possible`)
 
 function synchronous (result) {
   if (typeof result?.then === 'function') {

@@ -59,17 +59,15 @@ function writeNumber (key, at) {
   return at + 9
 }
 
-function readNumber (buffer, at) {
-  const bits = new DataView(buffer.buffer, buffer.byteOffset + at + 1, 8)
-  if (buffer[at + 1] >= 0x80) return -bits.getFloat64(0)
-  const high = ~bits.getUint32(0)
-  const low = ~bits.getUint32(4)
-  SCRATCH.setInt32(0, high)
-  SCRATCH.setInt32(4, low)
-  return SCRATCH.getFloat64(0)
-}
+const SCRATCH = new Uint8Array(8)
+const SCRATCH_VIEW = new DataView(SCRATCH.buffer)
 
-const SCRATCH = new DataView(new ArrayBuffer(8))
+function readNumber (buffer, at) {
+  const turned = buffer[at + 1] >= 0x80 ? 0 : 0xff
+  for (let i = 0; i < 8; i++) SCRATCH[i] = buffer[at + 1 + i] ^ turned
+  if (turned === 0) SCRATCH[0] ^= 0x80
+  return SCRATCH_VIEW.getFloat64(0)
+}
 
 function writeBigint (key, at) {
   const isNegative = key < 0n

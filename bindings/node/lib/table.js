@@ -336,7 +336,7 @@ const inTransaction = Base => class extends Base {
 const onItsOwn = Base => class extends Base {
   perform (answer, make) {
     const txn = this.source.ambient
-    if (txn === null) return this.source.enqueue(this.table, answer, make)
+    if (txn === null) return this.source.enqueue(this, answer, make)
     try {
       return Promise.resolve(answer(now(this, txn.seat, make)))
     } catch (error) {
@@ -402,5 +402,5 @@ class TableInTransaction extends inTransaction(writing(Reader)) {
 }
 
 module.exports = {
-  always, Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader, Lazy
+  always, REMOVE, Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader, Lazy
 }

@@ -42,7 +42,7 @@ struct Span {
 
 impl Span {
     const fn new() -> Span {
-        Span { start: ptr::dangling_mut(), bytes: 0, reference: ptr::null_mut() }
+        Span { start: ptr::dangling_mut::<u64>().cast(), bytes: 0, reference: ptr::null_mut() }
     }
 }
 

@@ -210,6 +210,16 @@ test('a program ends that has left all of it open', t => {
     process.exit()`), '1\n')
 })
 
+test('it can be imported, and opened for a block', t => {
+  const script = `import huon, { open, HuonError } from ${JSON.stringify(require.resolve('..'))}
+    const env = open(${JSON.stringify(file(t))})
+    await env.table('t').put(1, 1)
+    await env[Symbol.asyncDispose]()
+    console.log(env.isClosed, huon.HuonError === HuonError)`
+  assert.equal(execFileSync(process.execPath, ['--input-type=module', '-e', script], TEXT),
+    'true true\n')
+})
+
 test('a promise that is waited for keeps the program alive', t => {
   assert.equal(run(`
     const env = huon.open(${JSON.stringify(file(t))})

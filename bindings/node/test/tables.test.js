@@ -195,7 +195,10 @@ test('large keys and values', async t => {
   assert.equal(table.get(longest + 'k'), undefined)
   const other = table.put('other', 'v')
   await assert.rejects(table.put(longest + 'k', 'v'), { code: 'KeyTooLong', name: 'HuonError' })
+  const tag = env.multimap('tags').put('a', 'v'.repeat(env.keyBytesMax + 1))
+  await assert.rejects(tag, { code: 'SortedValueTooLong' })
   assert.equal(await other, true, 'what is refused refuses nothing else')
+  assert.equal(await table.remove(longest + 'k'), false)
 })
 
 test('ranges are removed, sequences counted, tables cleared and dropped', async t => {
