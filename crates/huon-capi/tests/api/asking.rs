@@ -116,11 +116,13 @@ fn values_of_many_keys_and_those_that_were() {
 
     let mut before = [huon_bytes::of(b""); 2];
     let (room, len) = (before.as_mut_ptr(), before.len());
-    // SAFETY: there is room for so many, here and below.
+    // SAFETY: there is room for so many.
     let old = get(|n| unsafe { huon_multi_replace(txn, m, of("a"), of("9"), room, len, n) });
     assert_eq!((old, before.map(text)), (Ok(2), ["1".into(), "2".into()]));
+    // SAFETY: the same.
     let old = get(|n| unsafe { huon_multi_take(txn, m, of("c"), room, 1, n) });
     assert_eq!((old, text(before[0])), (Ok(2), "4".into()), "more than there is room for");
+    // SAFETY: there is none.
     let old = get(|n| unsafe { huon_multi_take(txn, m, of("c"), ptr::null_mut(), 0, n) });
     assert_eq!(old, Err(HUON_NOT_FOUND));
     let popped = get(|pair| huon_multi_pop_first(txn, m, pair)).map(seen_pair).unwrap();
@@ -209,16 +211,20 @@ fn a_walk_sees_all_records() {
         lost: None,
         context: context(&mut shown),
     };
-    // SAFETY: it is a visitor, here and below.
+    // SAFETY: it is a visitor.
     assert_eq!(unsafe { huon_visit_records(env.env, &visitor, None) }, HUON_STOPPED);
     let expected = [": 3", "skipped: 1", "t: 2", "a=1", "b=2", "u: 2", "stop=here"];
     assert_eq!(shown, expected);
     shown.clear();
-    assert_eq!(unsafe { huon_salvage(env.env, &visitor, None) }, HUON_STOPPED);
+    // SAFETY: the same.
+    let salvage = |visitor: *const huon_visitor, id: Option<&mut MaybeUninit<u64>>| unsafe {
+        huon_salvage(env.env, visitor, id)
+    };
+    assert_eq!(salvage(&visitor, None), HUON_STOPPED);
     assert_eq!(shown, expected, "nothing is lost");
     visitor.record = None;
-    assert!(get(|id| unsafe { huon_salvage(env.env, &visitor, id) }).unwrap() > 0);
-    assert_eq!(unsafe { huon_salvage(env.env, ptr::null(), None) }, HUON_BAD_ARGUMENT);
+    assert!(get(|id| salvage(&visitor, id)).unwrap() > 0);
+    assert_eq!(salvage(ptr::null(), None), HUON_BAD_ARGUMENT);
 }
 
 extern "C" fn step(context: *mut c_void, steps: u64) -> c_int {
