@@ -109,9 +109,7 @@ export interface Entry<K, V> {
 }
 
 /** Something to iterate over, again and again, that does nothing before. */
-export class Lazy<T> implements Iterable<T> {
-  constructor (begin: () => Iterator<T>)
-  [Symbol.iterator] (): Iterator<T>
+export interface Lazy<T> extends Iterable<T> {
   map<U> (f: (item: T) => U): Lazy<U>
   filter<U extends T> (f: (item: T) => item is U): Lazy<U>
   filter (f: (item: T) => unknown): Lazy<T>
@@ -149,8 +147,9 @@ export interface MultiReader<K, V> extends Reader<K, V> {
   /** The first value of a key. */
   get (key: K): Read<V> | undefined
   has (key: K, value?: V): boolean
-  valuesOf (key: K, options?: { reverse?: boolean, limit?: number, snapshot?: boolean }):
-  Lazy<Read<V>>
+  valuesOf (
+    key: K, options?: { reverse?: boolean, limit?: number, snapshot?: boolean }
+  ): Lazy<Read<V>>
   /** How many values a key has. */
   countOf (key: K): number
   /** Each key once, with how many values it has. */
