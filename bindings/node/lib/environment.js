@@ -293,10 +293,15 @@ class Environment {
 
   /** Begins the write transaction behind all writes so far. */
   async write () {
+    return this.#write(false)
+  }
+
+  /** `isOfWork`: some work will end it, for which closing waits. */
+  #write (isOfWork) {
     this.#check()
     if (this.ambient !== null) throw misuse('a transaction is open here: nest in it')
     if (this.#batch !== null) this.#flush(this.#batch)
-    const asked = {}
+    const asked = { isOfWork }
     const begun = new Promise((resolve, reject) => Object.assign(asked, { resolve, reject }))
     this.#enter(() => this.#waitForEnd(asked))
     return begun
@@ -307,6 +312,7 @@ class Environment {
     let left
     const ended = new Promise(resolve => { left = resolve })
     try {
+      if (!asked.isOfWork) this.#check()
       const seat = await this.#seatToWrite()
       this.#give(seat, left, asked)
     } catch (error) {
@@ -318,7 +324,9 @@ class Environment {
 
   /** Gives it to its caller, and keeps nothing by which it could be reached. */
   #give (seat, left, asked) {
-    asked.resolve(this.#hold(seat, left))
+    const txn = this.#hold(seat, left)
+    txn.isOfWork = asked.isOfWork
+    asked.resolve(txn)
     asked.resolve = asked.reject = null
   }
 
@@ -355,7 +363,7 @@ class Environment {
     const { durability } = known(options, ['durability'], 'transaction')
     const outer = this.ambient
     if (outer !== null) return outer.nested(work)
-    const txn = await this.write()
+    const txn = await this.#write(true)
     this.#storage ??= new AsyncLocalStorage()
     this.writing = txn
     let result
@@ -467,8 +475,9 @@ class Environment {
   async #close () {
     const behind = this.#behindAll()
     this.#isClosing = true
-    // Work is waited for. What the program ends itself it may want to end behind this.
-    if (this.writing === null) this.#held?.deref()?.abort()
+    // What the program would have to end itself it may want to end behind this.
+    const held = this.#held?.deref()
+    if (held?.isOfWork === false) held.abort()
     await behind
     await ask(job => rare.close(this.#env, job))
   }

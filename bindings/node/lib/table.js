@@ -10,7 +10,7 @@ const {
 } = require('./native')
 const { HuonError, known } = require('./errors')
 const {
-  Bounds, Range, Lazy, SHAPES, DISTINCT, OPTIONS, boundsOfKey
+  Bounds, Range, SHAPES, DISTINCT, OPTIONS, boundsOfKey
 } = require('./range')
 
 // What a change is, by the numbers of the native part.
@@ -402,5 +402,5 @@ class TableInTransaction extends inTransaction(writing(Reader)) {
 }
 
 module.exports = {
-  always, REMOVE, Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader, Lazy
+  always, REMOVE, Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader
 }

@@ -131,6 +131,8 @@ class WriteTransaction extends Transaction {
     this.#left = left
     /** Whatever code runs belongs to it. */
     this.isSync = false
+    /** Work will end it. */
+    this.isOfWork = false
     forgotten.register(this, () => {
       rareEnd(seat)
       left()

@@ -153,6 +153,19 @@ test('closing waits for work, and undoes what is open by hand', async t => {
   assert.equal(await work, 1)
 })
 
+test('closing takes back what waits to be begun by hand, and waits for queued work', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  const held = await env.write()
+  const waiting = env.write()
+  const work = env.transaction(() => { table.put(1, 1); return table.count() })
+  const closing = env.close()
+  await assert.rejects(waiting, MISUSE)
+  assert.equal(await work, 1)
+  await closing
+  assert.equal(held.isEnded, true)
+})
+
 test('two environments of one file do not wait for each other without end', async t => {
   const place = file(t)
   const [one, other] = [huon.open(place), huon.open(place, { syncTimeout: 20 })]
