@@ -2304,6 +2304,21 @@ int huon_get_many_packed(huon_txn *txn,
                          size_t *found);
 
 /**
+ * The first records of a range, or its last ones if `backwards`, the outermost first: as many as
+ * there is room for; `count` tells how many there are. HUON_NOT_FOUND if there are none; NULL for
+ * `range`: the whole table. For programs that keep no cursor: what follows is the range behind the
+ * last key (HUON_AFTER, or HUON_BEFORE if `backwards`). The fastest way through many records: a
+ * descent, and then a leaf at a time.
+ */
+int huon_range_many(huon_txn *txn,
+                    huon_table table,
+                    const huon_range *range,
+                    bool backwards,
+                    huon_pair *pairs,
+                    size_t capacity,
+                    size_t *count);
+
+/**
  * Stores many records, in the order in which they are given. `done`, which may be NULL, tells how
  * many were stored before one was refused.
  */

@@ -4,9 +4,10 @@ use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
 use super::def::huon_table;
+use super::range::{huon_range, within};
 use super::txn::{Inside, huon_txn, in_view, inside};
-use crate::border::{Fault, Res, border, give};
-use crate::bytes::{copy, huon_bytes, huon_pair, items, nothing, room, shown};
+use crate::border::{Fault, Res, border, done, give, wanted};
+use crate::bytes::{copy, huon_bytes, huon_pair, items, nothing, room, shown, shown_pair};
 
 /// The values of many keys, several times cheaper than one after another: their ways through memory
 /// overlap. `values` has room for as many as there are keys; `data` of one is NULL where its key is
@@ -69,6 +70,61 @@ fn get_many(
         values[at] = value.map_or_else(nothing, shown);
     })?))?;
     Ok(found)
+}
+
+/// The first records of a range, or its last ones if `backwards`, the outermost first: as many as
+/// there is room for; `count` tells how many there are. HUON_NOT_FOUND if there are none; NULL for
+/// `range`: the whole table. For programs that keep no cursor: what follows is the range behind the
+/// last key (HUON_AFTER, or HUON_BEFORE if `backwards`). The fastest way through many records: a
+/// descent, and then a leaf at a time.
+#[unsafe(no_mangle)]
+pub unsafe extern "C" fn huon_range_many(
+    txn: *mut huon_txn,
+    table: huon_table,
+    range: Option<&huon_range<'_>>,
+    backwards: bool,
+    pairs: *mut huon_pair<'static>,
+    capacity: usize,
+    count: Option<&mut MaybeUninit<usize>>,
+) -> c_int {
+    border("huon_range_many", || {
+        let count = wanted(count)?;
+        count.write(0);
+        // SAFETY: A2.
+        let room = unsafe { room(pairs, capacity) }?;
+        let table = table.get()?;
+        let range = within(txn, range, table)?;
+        let filled = in_view!(txn, txn => {
+            let leaves = table.range(txn, range.bounds())?.leaves();
+            if backwards {
+                fill(room, leaves.rev().map(|leaf| Ok(leaf?.iter().rev())))
+            } else {
+                fill(room, leaves.map(|leaf| Ok(leaf?.iter())))
+            }
+        })?;
+        count.write(filled);
+        done(filled > 0 || capacity == 0, Fault::NOT_FOUND)
+    })
+}
+
+/// Shows the records of leaves, as many as there is room for.
+fn fill<'t, L>(
+    room: &mut [MaybeUninit<huon_pair<'static>>],
+    mut leaves: impl Iterator<Item = Res<L>>,
+) -> Res<usize>
+where
+    L: Iterator<Item = huon::Result<Pair<'t>>>,
+{
+    let mut filled = 0;
+    while filled < room.len()
+        && let Some(leaf) = leaves.next()
+    {
+        for (to, record) in room[filled..].iter_mut().zip(leaf?) {
+            *to = shown_pair(record?);
+            filled += 1;
+        }
+    }
+    Ok(filled)
 }
 
 /// Stores many records, in the order in which they are given. `done`, which may be NULL, tells how

@@ -126,6 +126,75 @@ fn neighbours_and_ranges() {
     ok(huon_abort(txn));
 }
 
+/// Goes through a range, so many records a call and without a cursor.
+fn all_of(
+    txn: Txn,
+    table: huon_table,
+    mut at: huon_range<'_>,
+    back: bool,
+    n: usize,
+) -> Vec<String> {
+    let mut found: Vec<String> = Vec::new();
+    loop {
+        let mut pairs = vec![huon_pair::of(b"", b""); n];
+        // SAFETY: there is room for so many.
+        let told = get(|count| unsafe {
+            huon_range_many(txn, table, Some(&at), back, pairs.as_mut_ptr(), n, count)
+        });
+        match told {
+            Ok(count) => found.extend(pairs[..count].iter().map(|pair| seen_pair(*pair).0)),
+            Err(code) => {
+                assert_eq!(code, HUON_NOT_FOUND, "{}", message());
+                return found;
+            }
+        }
+        let last = of(Vec::leak(found[found.len() - 1].clone().into_bytes()));
+        if back {
+            at = huon_range { flags: at.flags & HUON_FROM | HUON_BEFORE, to: last, ..at };
+        } else {
+            at = huon_range { flags: at.flags & HUON_BEFORE | HUON_AFTER, from: last, ..at };
+        }
+    }
+}
+
+#[test]
+fn a_range_is_shown_without_a_cursor() {
+    let env = Env::new();
+    let keys: Vec<String> = (0..500).map(|n| format!("{n:03}")).collect();
+    let txn = env.write();
+    let t = create(txn, "t").unwrap();
+    keys.iter().for_each(|key| ok(put(txn, t, key, "x")));
+    for n in [1, 7, 500, 1000] {
+        let within = range(HUON_FROM | HUON_BEFORE, "100", "400");
+        assert_eq!(all_of(txn, t, within, false, n), keys[100..400], "{n}");
+        let mut back = all_of(txn, t, within, true, n);
+        back.reverse();
+        assert_eq!(back, keys[100..400], "{n}");
+    }
+    let mut pairs = [huon_pair::of(b"", b""); 3];
+    let pairs = pairs.as_mut_ptr();
+    // SAFETY: there is room for so many.
+    let some = |range: Option<&huon_range<'_>>, back, n| {
+        get(|count| unsafe { huon_range_many(txn, t, range, back, pairs, n, count) })
+    };
+    assert_eq!(some(None, true, 3), Ok(3));
+    // SAFETY: it was written.
+    assert_eq!(seen_pair(unsafe { *pairs }).0, "499");
+    assert_eq!(some(Some(&range(HUON_PREFIX, "49", "")), false, 3), Ok(3));
+    assert_eq!(some(Some(&range(HUON_FROM | HUON_TO, "400", "401")), false, 3), Ok(2));
+    assert_eq!(
+        some(Some(&range(HUON_FROM | HUON_TO, "401", "400")), false, 3),
+        Err(HUON_NOT_FOUND)
+    );
+    assert_eq!(some(None, false, 0), Ok(0));
+    // The main table's records are shown, and not the names of tables.
+    let main = get(|table| unsafe { huon_table_open(txn, of(""), ptr::null(), table) }).unwrap();
+    ok(put(txn, main, "a", "1"));
+    ok(put(txn, main, "z", "2"));
+    assert_eq!(all_of(txn, main, range(0, "", ""), false, 1), ["a", "z"]);
+    ok(huon_abort(txn));
+}
+
 #[test]
 fn a_cursor_lives_beside_changes_and_over_transactions() {
     let env = Env::new();
