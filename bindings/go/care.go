@@ -1,0 +1,373 @@
+package huon
+
+// #include "bridge.h"
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+	"runtime"
+	"strings"
+	"syscall"
+	"time"
+	"unsafe"
+)
+
+// WriteTo writes a copy of the database, as the newest commit left it, while readers and writers go
+// on. It is an io.WriterTo.
+func (db *DB) WriteTo(w io.Writer) (int64, error) { return db.copyTo(w, 0, false) }
+
+// WriteCompactTo is WriteTo that builds every table anew: its pages full, without free space.
+func (db *DB) WriteCompactTo(w io.Writer) (int64, error) { return db.copyTo(w, 0, true) }
+
+// WriteTo writes a copy of what a read transaction sees, which is not used meanwhile.
+func (tx *Tx) WriteTo(w io.Writer) (int64, error) {
+	if tx.writable {
+		return 0, misuse(ErrBadTx, "the transaction writes, and that is for those that read")
+	}
+	if err := tx.lock(); err != nil {
+		return 0, err
+	}
+	tx.lent = true
+	handle := tx.handle
+	tx.unlock()
+	defer func() {
+		tx.mu.Lock()
+		tx.lent = false
+		tx.mu.Unlock()
+	}()
+	return tx.db.copyTo(w, handle, false)
+}
+
+// copyTo has C write into a pipe: so the writer may do what it wants, also panic.
+func (db *DB) copyTo(w io.Writer, txn C.uintptr_t, compact bool) (int64, error) {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return 0, os.NewSyscallError("pipe2", err)
+	}
+	from := os.NewFile(uintptr(ends[0]), "copy")
+	failed := make(chan error, 1)
+	go func() {
+		_, err := number(C.go_copy_to_fd(db.env, txn, C.int(ends[1]), C.bool(compact)))
+		syscall.Close(ends[1])
+		failed <- err
+	}()
+	// It also ends the copy if the writer fails: nobody reads then.
+	var err error
+	isRead := false
+	defer func() {
+		if !isRead {
+			from.Close()
+			<-failed
+		}
+	}()
+	n, writeErr := io.Copy(w, struct{ io.Reader }{from})
+	from.Close()
+	err = <-failed
+	isRead = true
+	if writeErr != nil {
+		return n, writeErr
+	}
+	return n, err
+}
+
+// CopyOptions are how CopyTo makes a copy.
+type CopyOptions struct {
+	Compact  bool                     // builds every table anew, without free space
+	Progress func(done, total uint64) // is told how many bytes are copied, in another goroutine
+}
+
+// CopyTo copies the database to a new file, which has its name when it is complete and flushed. It
+// ends with the context. An fs.ErrExist if the file exists.
+func (db *DB) CopyTo(ctx context.Context, path string, options CopyOptions) (bytes uint64, err error) {
+	name, err := cPath(path)
+	if err != nil {
+		return 0, err
+	}
+	defer C.free(unsafe.Pointer(name))
+	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
+		bytes, err = number(C.go_copy(db.env, 0, name, C.bool(options.Compact), watch))
+		return ofFile(err, path)
+	})
+	return bytes, err
+}
+
+// ofFile gives the error of a file that is there already its number, which the system was not asked
+// for.
+func ofFile(err error, path string) error {
+	if e, is := err.(*Error); is && e.Code == ErrIO && e.Errno == 0 {
+		if _, err := os.Lstat(path); err == nil {
+			e.Errno = syscall.EEXIST
+		}
+	}
+	return err
+}
+
+// watched does something that takes long, which ends with the context and is told about.
+func watched(
+	ctx context.Context, progress func(done, total uint64), work func(*C.go_watch) error,
+) error {
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	watch := (*C.go_watch)(C.calloc(1, C.sizeof_go_watch))
+	if watch == nil {
+		return misuse(ErrOutOfMemory, "there is not enough memory")
+	}
+	w := &watcher{watch: watch, ended: make(chan struct{}), told: make(chan struct{})}
+	go w.run(ctx, progress)
+	defer func() {
+		C.free(unsafe.Pointer(watch.text))
+		C.free(unsafe.Pointer(watch))
+	}()
+	err := work(watch)
+	close(w.ended)
+	<-w.told
+	if w.thrown != nil {
+		panic(w.thrown)
+	}
+	if ctx.Err() != nil && isCode(err, stopped) {
+		return fmt.Errorf("%w: %w", ctx.Err(), err)
+	}
+	return err
+}
+
+// watcher stands between Go and a call that takes long.
+type watcher struct {
+	watch       *C.go_watch
+	ended, told chan struct{}
+	// What the function panicked with that is told about progress.
+	thrown any
+}
+
+func (w *watcher) run(ctx context.Context, progress func(done, total uint64)) {
+	defer close(w.told)
+	defer func() {
+		if w.thrown = recover(); w.thrown != nil {
+			C.go_stop(w.watch)
+		}
+	}()
+	tell := func() {
+		if progress != nil {
+			progress(uint64(C.go_done_bytes(w.watch)), uint64(C.go_total_bytes(w.watch)))
+		}
+	}
+	tick := time.NewTicker(waitSlice)
+	defer tick.Stop()
+	for {
+		select {
+		case <-w.ended:
+			tell()
+			return
+		case <-ctx.Done():
+			C.go_stop(w.watch)
+			return
+		case <-tick.C:
+			tell()
+		}
+	}
+}
+
+// CheckReport is what a check found.
+type CheckReport struct {
+	TxID     uint64   // the snapshot that was checked
+	Problems []string // none: everything is as it must be
+	Count    uint64   // of problems, of which the first megabyte is told
+}
+
+// Check verifies every page of every table, and that each page of the file is in use once or free
+// once. It blocks no writer. Damage is reported, and no error.
+func (db *DB) Check(ctx context.Context) (report CheckReport, err error) {
+	err = watched(ctx, nil, func(watch *C.go_watch) error {
+		var found C.huon_check_report
+		if err := done(C.go_check(db.env, watch, &found)); err != nil {
+			return err
+		}
+		report.TxID, report.Count = uint64(found.txnid), uint64(found.problems)
+		text := C.GoStringN(watch.text, C.int(watch.len))
+		for line := range strings.Lines(text) {
+			report.Problems = append(report.Problems, strings.TrimSuffix(line, "\n"))
+		}
+		return nil
+	})
+	return report, err
+}
+
+// CompactOptions are how Compact works; zero in each field: as by default.
+type CompactOptions struct {
+	Target    float64 // ends when the file is so many times as long as its live pages; 1.1
+	TimeLimit time.Duration
+	Progress  func(done, total uint64)
+}
+
+// CompactReport is what a compaction did.
+type CompactReport struct {
+	BeforeBytes, AfterBytes, MovedBytes uint64
+	Commits                             uint64
+	// IsComplete: the file is as short as was asked for. Else time was over, older snapshots still
+	// see pages at its end, or no free place fits what is there.
+	IsComplete bool
+}
+
+// Compact makes the file shorter where it is, in many small transactions, while others read and
+// write. It ends with the context, in order and without an error.
+func (db *DB) Compact(ctx context.Context, options CompactOptions) (report CompactReport, err error) {
+	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
+		var found C.huon_compact_report
+		limit := C.uint64_t(millis(options.TimeLimit))
+		err := done(C.go_compact(db.env, watch, C.double(options.Target), limit, &found))
+		report = CompactReport{
+			BeforeBytes: uint64(found.before_bytes),
+			AfterBytes:  uint64(found.after_bytes),
+			MovedBytes:  uint64(found.moved_bytes),
+			Commits:     uint64(found.commits),
+			IsComplete:  found.end == C.HUON_COMPACTED,
+		}
+		return err
+	})
+	return report, err
+}
+
+// Info is the state of a database.
+type Info struct {
+	PageBytes, KeyBytesMax, Clients, Readers uint32
+	FileBytes, UsedBytes, MaxBytes           uint64
+	// Newest is the newest commit, Visible the snapshot that new readers get, Durable the newest
+	// commit that survives a power loss.
+	Newest, Visible, Durable       uint64
+	UnflushedBytes                 uint64
+	Commits, Flushes, WrittenBytes uint64 // of this opening
+	UUID                           [16]byte
+	IsPoisoned                     bool // a flush has failed: ErrPoisoned
+}
+
+// Info tells the state of the database.
+func (db *DB) Info() (Info, error) {
+	var i C.huon_info
+	err := done(C.go_info(db.env, &i))
+	info := Info{
+		PageBytes: uint32(i.page_bytes), KeyBytesMax: uint32(i.key_bytes_max),
+		Clients: uint32(i.clients), Readers: uint32(i.readers),
+		FileBytes: uint64(i.file_bytes), UsedBytes: uint64(i.used_bytes),
+		MaxBytes: uint64(i.max_bytes),
+		Newest:   uint64(i.newest), Visible: uint64(i.visible), Durable: uint64(i.durable),
+		UnflushedBytes: uint64(i.unflushed_bytes),
+		Commits:        uint64(i.commits), Flushes: uint64(i.flushes),
+		WrittenBytes: uint64(i.written_bytes), IsPoisoned: bool(i.is_poisoned),
+	}
+	for n := range info.UUID {
+		info.UUID[n] = byte(i.uuid[n])
+	}
+	return info, err
+}
+
+// Stat is where the space of a file is.
+type Stat struct {
+	TxID, FileBytes, TailBytes               uint64
+	MetaPages, LivePages, FreeListPages      uint64
+	ReusablePages, RetainedPages             uint64
+	PageBytes, RetainedSnapshots, TableCount uint32
+}
+
+// Stat tells where the space is.
+func (db *DB) Stat() (Stat, error) {
+	var s C.huon_stat
+	err := done(C.go_stat(db.env, &s))
+	return Stat{
+		TxID: uint64(s.txnid), FileBytes: uint64(s.file_bytes), TailBytes: uint64(s.tail_bytes),
+		MetaPages: uint64(s.meta_pages), LivePages: uint64(s.live_pages),
+		FreeListPages: uint64(s.free_list_pages), ReusablePages: uint64(s.reusable_pages),
+		RetainedPages: uint64(s.retained_pages), PageBytes: uint32(s.page_bytes),
+		RetainedSnapshots: uint32(s.retained_snapshots), TableCount: uint32(s.tables),
+	}, err
+}
+
+// TableStat is the size of a table or multimap.
+type TableStat struct {
+	Entries                               uint64 // records, or pairs
+	Sequence, Changed                     uint64 // the id of the transaction that changed it last
+	BranchPages, LeafPages, OverflowPages uint32
+	Depth, ValueBytes                     uint32
+	IsMulti                               bool
+}
+
+// TableStat tells the size of the table or multimap of that name. ErrTableNotFound if there is
+// none.
+func (tx *Tx) TableStat(name string) (TableStat, error) {
+	if err := tx.lock(); err != nil {
+		return TableStat{}, err
+	}
+	defer tx.unlock()
+	var s C.huon_table_stat
+	key := (*C.uint8_t)(unsafe.Pointer(unsafe.StringData(name)))
+	told := C.go_table_stat(tx.handle, key, C.size_t(len(name)), &s)
+	if told.code == notFound {
+		return TableStat{}, misuse(ErrTableNotFound, "there is no table "+name)
+	}
+	return TableStat{
+		Entries: uint64(s.entries), Sequence: uint64(s.sequence), Changed: uint64(s.changed),
+		BranchPages: uint32(s.branch_pages), LeafPages: uint32(s.leaf_pages),
+		OverflowPages: uint32(s.overflow_pages), Depth: uint32(s.depth),
+		ValueBytes: uint32(s.value_bytes), IsMulti: bool(s.is_multi),
+	}, done(told)
+}
+
+// TxInfo is what a transaction has cost so far. Of one that reads, the first three are told.
+type TxInfo struct {
+	ID, IDsBehind uint64
+	// UsedBytes is the part of the file in use at its snapshot.
+	UsedBytes                              uint64
+	DirtyBytes, WrittenBytes, RetiredBytes uint64
+}
+
+// Info tells what the transaction has cost.
+func (tx *Tx) Info() (TxInfo, error) {
+	if err := tx.lock(); err != nil {
+		return TxInfo{}, err
+	}
+	defer tx.unlock()
+	var i C.huon_txn_info
+	err := done(C.go_txn_info(tx.handle, &i))
+	return TxInfo{
+		ID: uint64(i.id), IDsBehind: uint64(i.ids_behind), UsedBytes: uint64(i.used_bytes),
+		DirtyBytes: uint64(i.dirty_bytes), WrittenBytes: uint64(i.written_bytes),
+		RetiredBytes: uint64(i.retired_bytes),
+	}, err
+}
+
+// Reader is a read transaction of any process.
+type Reader struct {
+	PID, Thread     uint32 // for people only
+	TxID, IDsBehind uint64
+	Age             time.Duration
+	IsParked        bool
+}
+
+// Readers are the read transactions of all processes, the oldest snapshot first.
+func (db *DB) Readers() ([]Reader, error) {
+	room := make([]C.huon_reader, 32)
+	for {
+		count, err := number(C.go_readers(db.env, &room[0], C.size_t(len(room))))
+		if err != nil {
+			return nil, err
+		}
+		if count > uint64(len(room)) {
+			room = make([]C.huon_reader, count+8)
+			continue
+		}
+		readers := make([]Reader, count)
+		for i := range readers {
+			r := &room[i]
+			readers[i] = Reader{
+				PID: uint32(r.pid), Thread: uint32(r.thread),
+				TxID: uint64(r.txnid), IDsBehind: uint64(r.ids_behind),
+				Age:      time.Duration(r.age_ms) * time.Millisecond,
+				IsParked: bool(r.is_parked),
+			}
+		}
+		runtime.KeepAlive(room)
+		return readers, nil
+	}
+}

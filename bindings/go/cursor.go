@@ -1,0 +1,115 @@
+package huon
+
+// Cursor is a place in a table, from which one can go either way:
+//
+//	c := table.Cursor()
+//	for k, v := c.Seek(from); k != nil; k, v = c.Next() {
+//		...
+//	}
+//	return c.Err()
+//
+// There is nothing to close. Records may be changed beside it: it goes on from its key. One
+// goroutine at a time uses it.
+type Cursor struct{ walk walker }
+
+// Cursor is a cursor that has not begun: Next goes to the first record, Prev to the last one.
+func (t *Table) Cursor() *Cursor {
+	c := &Cursor{}
+	c.walk.h = &t.handle
+	return c
+}
+
+// Raw has the cursor show records without a copy, as Table.GetRaw does. In a transaction that
+// writes it copies all the same.
+func (c *Cursor) Raw() *Cursor {
+	c.walk.isRaw = true
+	return c
+}
+
+func (c *Cursor) begin(place place, key []byte) {
+	w := &c.walk
+	w.place, w.count, w.at, w.want, w.isLast, w.err = place, 0, 0, 0, false, nil
+	w.version = w.h.tx.version.Load()
+	w.key = append(w.key[:0], key...)
+}
+
+// First goes to the first record. A nil key: there is none.
+func (c *Cursor) First() (key, value []byte) {
+	c.begin(nowhere, nil)
+	return c.walk.step(false)
+}
+
+// Last goes to the last record.
+func (c *Cursor) Last() (key, value []byte) {
+	c.begin(nowhere, nil)
+	return c.walk.step(true)
+}
+
+// Next goes to the next record. At the end it stays: what is put there later is still shown.
+func (c *Cursor) Next() (key, value []byte) { return c.walk.step(false) }
+
+// Prev goes to the record before.
+func (c *Cursor) Prev() (key, value []byte) { return c.walk.step(true) }
+
+// Seek goes to the first record that is not below the key. If there is none, Prev goes to the last
+// record.
+func (c *Cursor) Seek(key []byte) (k, v []byte) {
+	c.begin(below, key)
+	c.walk.want = wantFirst / 4
+	return c.walk.step(false)
+}
+
+// Get goes to the record of the key, and returns its value: nil if there is none. Then Next goes to
+// the record behind the key, and Prev to that before it.
+func (c *Cursor) Get(key []byte) ([]byte, error) {
+	k, v := c.Seek(key)
+	if k == nil || string(k) != string(key) {
+		err := c.walk.err
+		c.begin(below, key)
+		c.walk.err = err
+		return nil, c.Err()
+	}
+	return v, nil
+}
+
+// Key is a copy of the key of the record that the cursor is at; nil if it is at none.
+func (c *Cursor) Key() []byte {
+	w := &c.walk
+	if w.place != at || w.h.tx.lock() != nil {
+		return nil
+	}
+	defer w.h.tx.unlock()
+	if w.version/turned == w.h.tx.version.Load()/turned {
+		w.remember()
+	}
+	return clone(w.key)
+}
+
+// Put stores a value under the key of the record that the cursor is at.
+func (c *Cursor) Put(value []byte) error {
+	if c.walk.place != at {
+		return errNoRecord
+	}
+	return (&Table{*c.walk.h}).Put(c.walk.key, value)
+}
+
+// Delete removes the record that the cursor is at. Next and Prev go on from there.
+func (c *Cursor) Delete() error {
+	if c.walk.place != at {
+		return errNoRecord
+	}
+	if _, err := (&Table{*c.walk.h}).Delete(c.walk.key); err != nil {
+		return err
+	}
+	c.walk.place = below
+	return nil
+}
+
+var errNoRecord = misuse(ErrBadArgument, "the cursor is at no record")
+
+// Err is the error that ended the last step, or nil. An error that is not asked for is what View
+// or Update return, if their function returns nil.
+func (c *Cursor) Err() error {
+	c.walk.h.tx.forgive(c.walk.err)
+	return c.walk.err
+}

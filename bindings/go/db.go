@@ -1,0 +1,303 @@
+// Package huon is an embedded, transactional, ordered key-value store in one memory-mapped file,
+// which any number of goroutines and processes share. One writes at a time, all others read, and
+// readers and writer never wait for each other.
+//
+//	db, err := huon.Open("people.huon", nil)
+//	err = db.Update(true, func(tx *huon.Tx) error {
+//		ages, err := tx.CreateTable("ages")
+//		if err != nil {
+//			return err
+//		}
+//		return ages.Put([]byte("ada"), []byte("36"))
+//	})
+//
+// Keys and values that are returned are copies, unless Raw is asked for. A key that is not there
+// has the value nil, and that is no error.
+//
+// Transactions belong to no thread and no goroutine. All methods may be called from any goroutine;
+// those of one transaction wait for each other, so give each reading goroutine its own.
+package huon
+
+// #include "bridge.h"
+import "C"
+
+import (
+	"context"
+	"fmt"
+	"iter"
+	"runtime"
+	"strings"
+	"sync/atomic"
+	"time"
+	"unsafe"
+)
+
+// DB is an open database. All goroutines may use it at the same time.
+type DB struct {
+	env     C.uintptr_t
+	path    string
+	timeout time.Duration
+	closed  atomic.Bool
+	cleanup runtime.Cleanup
+	// writer has room for the one goroutine that begins or has a write transaction: others wait as
+	// goroutines, and not each with a thread of the system. It is free again before the commit, so
+	// that commits share flushes.
+	writer chan struct{}
+	batch  batcher
+}
+
+// Open opens the database at path, and creates it if it is missing; its lock file lies beside it,
+// with "-lock" appended. Close it when it is not needed any more.
+func Open(path string, options *Options) (*DB, error) {
+	name, err := cPath(path)
+	if err != nil {
+		return nil, err
+	}
+	defer C.free(unsafe.Pointer(name))
+	return open(path, name, options)
+}
+
+// cPath is a path for C, which frees it.
+func cPath(path string) (*C.char, error) {
+	if strings.IndexByte(path, 0) >= 0 {
+		return nil, misuse(ErrBadArgument, "the path has a zero byte")
+	}
+	return C.CString(path), nil
+}
+
+// OpenInMemory opens a database without files, of this process.
+func OpenInMemory(options *Options) (*DB, error) { return open("", nil, options) }
+
+func open(path string, name *C.char, options *Options) (*DB, error) {
+	if options == nil {
+		options = &Options{}
+	}
+	numbers := options.numbers()
+	told := C.go_open(name, C.size_t(len(numbers)/2), unsafe.SliceData(numbers))
+	if err := failed(told.code, told.fault); err != nil {
+		return nil, err
+	}
+	db := &DB{env: told.handle, path: path, timeout: options.LockTimeout}
+	db.writer = make(chan struct{}, 1)
+	if db.timeout == 0 {
+		db.timeout = lockTimeout
+	}
+	if options.EvictParked {
+		waits := C.uint32_t(min(millis(options.SlowReader), 1<<31))
+		if err := done(C.go_on_slow_reader(db.env, waits)); err != nil {
+			db.Close()
+			return nil, err
+		}
+		C.go_set(db.env, C.HUON_SLOW_READERS_BEFORE_GROWING, 1)
+	}
+	// A forgotten database is closed. It flushes, which may take long.
+	db.cleanup = runtime.AddCleanup(db, func(env C.uintptr_t) { go C.go_close(env) }, db.env)
+	return db, nil
+}
+
+// Close flushes all commits, and closes the database. Transactions that are open stay good, with
+// what they have shown: the file is closed with the last of them, and Close says ErrStillOpen. A
+// second Close does nothing.
+func (db *DB) Close() error {
+	if db.closed.Swap(true) {
+		return nil
+	}
+	db.cleanup.Stop()
+	return done(C.go_close(db.env))
+}
+
+// Path is what the database was opened with; empty in memory.
+func (db *DB) Path() string { return db.path }
+
+// Delete deletes the files of the database at path, which must be open nowhere. It reports whether
+// there were any.
+func Delete(path string) (bool, error) {
+	name, err := cPath(path)
+	if err != nil {
+		return false, err
+	}
+	defer C.free(unsafe.Pointer(name))
+	return either(C.go_delete(name), notFound)
+}
+
+// View runs fn in a transaction that reads the newest commit. It returns what fn returns, or the
+// error of a loop in it that nobody asked for.
+func (db *DB) View(fn func(*Tx) error) error {
+	tx, err := db.begin(false)
+	if err != nil {
+		return err
+	}
+	defer tx.finish()
+	return tx.run(fn)
+}
+
+// Update runs fn in the one transaction that writes, and commits it if fn returns nil; else, or if
+// fn panics, nothing has happened. If mustSync, the commit is Durable, else Lazy. Wait for no other
+// Update within fn.
+func (db *DB) Update(mustSync bool, fn func(*Tx) error) error {
+	durability := Lazy
+	if mustSync {
+		durability = Durable
+	}
+	return db.UpdateContext(context.Background(), durability, fn)
+}
+
+// UpdateContext is Update with any durability. It gives up waiting for other writers when the
+// context ends; what runs then goes on.
+func (db *DB) UpdateContext(ctx context.Context, d Durability, fn func(*Tx) error) error {
+	tx, err := db.beginWrite(ctx, db.timeout)
+	if err != nil {
+		return err
+	}
+	tx.managed = true
+	defer tx.finish()
+	if err := tx.run(fn); err != nil {
+		return err
+	}
+	_, err = tx.commit(d)
+	return err
+}
+
+// BeginRead begins a transaction that reads the newest commit. End it with Rollback: as long as it
+// lives, the file keeps what it sees. One that is forgotten is ended by the garbage collector, some
+// time.
+func (db *DB) BeginRead() (*Tx, error) {
+	tx, err := db.begin(false)
+	if err == nil {
+		tx.watch()
+	}
+	return tx, err
+}
+
+// BeginWrite begins the one transaction that writes; it waits for others' end until the context
+// ends, and at most for Options.LockTimeout. End it with Commit or Rollback.
+func (db *DB) BeginWrite(ctx context.Context) (*Tx, error) {
+	tx, err := db.beginWrite(ctx, db.timeout)
+	if err == nil {
+		tx.watch()
+	}
+	return tx, err
+}
+
+// TryWrite is BeginWrite that does not wait: ErrBusy if somebody writes.
+func (db *DB) TryWrite() (*Tx, error) {
+	tx, err := db.beginWrite(context.Background(), 0)
+	if err == nil {
+		tx.watch()
+	}
+	return tx, err
+}
+
+func (db *DB) begin(writable bool) (*Tx, error) {
+	if db.closed.Load() {
+		return nil, errDBClosed
+	}
+	told := C.go_begin_read(db.env)
+	if told.code != ok {
+		return nil, failure(told.code, told.fault)
+	}
+	return &Tx{db: db, handle: told.handle, managed: true}, nil
+}
+
+// A wait of C's for the writer is cut into pieces of this length, to look at the context.
+const waitSlice = 50 * time.Millisecond
+
+func (db *DB) beginWrite(ctx context.Context, timeout time.Duration) (*Tx, error) {
+	if err := ctx.Err(); err != nil {
+		return nil, err
+	}
+	deadline := time.Now().Add(timeout)
+	if err := db.enter(ctx, timeout); err != nil {
+		return nil, err
+	}
+	for {
+		if db.closed.Load() {
+			db.leave()
+			return nil, errDBClosed
+		}
+		left := time.Until(deadline)
+		wait := min(max(left, 0), waitSlice)
+		told := C.go_begin_write(db.env, C.int64_t(millis(wait)))
+		if told.code == ok {
+			return &Tx{db: db, handle: told.handle, writable: true}, nil
+		}
+		err := failure(told.code, told.fault)
+		// A thread that ran the writer's goroutine before runs this one now: no reason to give up.
+		if told.code == threadWrites {
+			time.Sleep(min(max(left, 0), time.Millisecond))
+			err = db.busy()
+		}
+		if !isCode(err, ErrBusy) || left <= 0 {
+			db.leave()
+			return nil, err
+		}
+		if ended := ctx.Err(); ended != nil {
+			db.leave()
+			return nil, fmt.Errorf("%w: %w", ended, err)
+		}
+	}
+}
+
+// enter waits to be the one goroutine that writes.
+func (db *DB) enter(ctx context.Context, timeout time.Duration) error {
+	select {
+	case db.writer <- struct{}{}:
+		return nil
+	default:
+	}
+	if timeout <= 0 {
+		return db.busy()
+	}
+	timer := time.NewTimer(timeout)
+	defer timer.Stop()
+	select {
+	case db.writer <- struct{}{}:
+		return nil
+	case <-ctx.Done():
+		return fmt.Errorf("%w: %w", ctx.Err(), db.busy())
+	case <-timer.C:
+		return db.busy()
+	}
+}
+
+func (db *DB) leave() { <-db.writer }
+
+func (db *DB) busy() error {
+	return misuse(ErrBusy, "a transaction of this program writes, and did not end in time; "+
+		"an Update within an Update waits for itself")
+}
+
+// Sync makes everything that was committed durable, and returns the id of the newest durable
+// snapshot.
+func (db *DB) Sync() (uint64, error) { return number(C.go_sync(db.env)) }
+
+// WaitForCommit waits until there is a commit after the snapshot of that id, of any process, and
+// returns the id of the newest one. Hold no transaction meanwhile.
+func (db *DB) WaitForCommit(ctx context.Context, after uint64) (uint64, error) {
+	for {
+		if err := ctx.Err(); err != nil {
+			return 0, err
+		}
+		if db.closed.Load() {
+			return 0, errDBClosed
+		}
+		told := C.go_wait_for_commit(db.env, C.uint64_t(after), C.int64_t(waitSlice.Milliseconds()))
+		if told.code != timedOut {
+			return number(told)
+		}
+	}
+}
+
+// Commits yields the id of the newest snapshot each time there is a new one after the snapshot of
+// that id, until the context ends or the database is closed.
+func (db *DB) Commits(ctx context.Context, after uint64) iter.Seq[uint64] {
+	return func(yield func(uint64) bool) {
+		for {
+			id, err := db.WaitForCommit(ctx, after)
+			if err != nil || !yield(id) {
+				return
+			}
+			after = id
+		}
+	}
+}

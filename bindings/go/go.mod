@@ -1,0 +1,3 @@
+module huon
+
+go 1.24

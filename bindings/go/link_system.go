@@ -1,0 +1,6 @@
+//go:build huon_system
+
+package huon
+
+// #cgo pkg-config: huon
+import "C"

@@ -1,0 +1,136 @@
+package huon
+
+// #cgo noescape go_multi_get
+// #cgo nocallback go_multi_get
+// #cgo noescape go_multi_pair
+// #cgo nocallback go_multi_pair
+// #include "bridge.h"
+import "C"
+
+import "iter"
+
+// Multi is a multimap in a transaction: a key may have many values, in order and none twice.
+type Multi struct{ handle }
+
+// Get returns the first value of a key, nil if it has none.
+func (m *Multi) Get(key []byte) ([]byte, error) {
+	if err := m.tx.lock(); err != nil {
+		return nil, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	told := C.go_multi_get(m.tx.handle, m.raw, keyPtr, keyLen)
+	if told.code == notFound {
+		return nil, nil
+	}
+	if told.code != ok {
+		return nil, failure(told.code, told.fault)
+	}
+	first := spanOf(told.data, told.len)
+	return clone(first.raw()), nil
+}
+
+// Values is the values of a key: its loop yields the key with each of them.
+func (m *Multi) Values(key []byte) *Scan {
+	s := m.scan(0, key, nil)
+	s.walk.ofValues = true
+	return s
+}
+
+func (m *Multi) pair(what C.int, key, value []byte) (C.int, uint64, error) {
+	lock := m.tx.lockChange
+	if what == C.GO_PAIR_HAS {
+		lock = m.tx.lock
+	}
+	if err := lock(); err != nil {
+		return ok, 0, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	valuePtr, valueLen := ptr(value)
+	told := C.go_multi_pair(m.tx.handle, m.raw, what, keyPtr, keyLen, valuePtr, valueLen)
+	if told.code == notFound || told.code == exists {
+		return told.code, 0, nil
+	}
+	n, err := number(told)
+	return told.code, n, err
+}
+
+// Has reports whether a key has that value.
+func (m *Multi) Has(key, value []byte) (bool, error) {
+	code, _, err := m.pair(C.GO_PAIR_HAS, key, value)
+	return code == ok && err == nil, err
+}
+
+// Put adds a value to those of a key. It reports whether it was not among them.
+func (m *Multi) Put(key, value []byte) (bool, error) {
+	_, isNew, err := m.pair(C.GO_PAIR_PUT, key, value)
+	return isNew != 0 && err == nil, err
+}
+
+// Insert adds a value to a key that has none. It reports whether that was so.
+func (m *Multi) Insert(key, value []byte) (bool, error) {
+	code, _, err := m.pair(C.GO_PAIR_INSERT, key, value)
+	return code == ok && err == nil, err
+}
+
+// Append adds a pair behind all that are there; ErrKeyOutOfOrder if it does not come last.
+func (m *Multi) Append(key, value []byte) error {
+	_, _, err := m.pair(C.GO_PAIR_APPEND, key, value)
+	return err
+}
+
+// Delete removes one value of a key. It reports whether it was there.
+func (m *Multi) Delete(key, value []byte) (bool, error) {
+	code, _, err := m.pair(C.GO_PAIR_REMOVE, key, value)
+	return code == ok && err == nil, err
+}
+
+// PutMany adds many pairs.
+func (m *Multi) PutMany(pairs iter.Seq2[[]byte, []byte]) error {
+	for key, value := range pairs {
+		if _, err := m.Put(key, value); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Set has a key have this value alone, and returns how many it had.
+func (m *Multi) Set(key, value []byte) (uint64, error) {
+	if err := m.tx.lockChange(); err != nil {
+		return 0, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	valuePtr, valueLen := ptr(value)
+	return number(C.go_multi_set(m.tx.handle, m.raw, keyPtr, keyLen, valuePtr, valueLen))
+}
+
+// DeleteAll removes all values of a key, and returns how many it had.
+func (m *Multi) DeleteAll(key []byte) (uint64, error) {
+	if err := m.tx.lockChange(); err != nil {
+		return 0, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	told := C.go_multi_remove_key(m.tx.handle, m.raw, keyPtr, keyLen)
+	if told.code == notFound {
+		return 0, nil
+	}
+	return number(told)
+}
+
+// CountValues is how many values a key has. It costs a descent, however many they are.
+func (m *Multi) CountValues(key []byte) (uint64, error) {
+	if err := m.tx.lock(); err != nil {
+		return 0, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	told := C.go_multi_count_values(m.tx.handle, m.raw, keyPtr, keyLen)
+	if told.code == notFound {
+		return 0, nil
+	}
+	return number(told)
+}

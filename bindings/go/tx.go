@@ -1,0 +1,508 @@
+package huon
+
+// #cgo noescape go_begin_read
+// #cgo nocallback go_begin_read
+// #cgo noescape go_abort
+// #cgo nocallback go_abort
+// #cgo noescape go_table_open
+// #cgo nocallback go_table_open
+// #include "bridge.h"
+import "C"
+
+import (
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"unsafe"
+)
+
+// Tx is a transaction: a snapshot that is read, or the one that writes.
+type Tx struct {
+	db *DB
+	// mu is held by each call: a transaction that ends takes nothing away from one that copies.
+	mu       sync.Mutex
+	handle   C.uintptr_t // 0: it has ended
+	writable bool
+	managed  bool // View, Update or Nested ends it
+	lent     bool // to a nested transaction, or to a copy
+	parent   *Tx  // of a nested transaction
+	cleanup  runtime.Cleanup
+	watched  bool
+	// version has changes in its lower half, and in its upper half how often the snapshot was
+	// another one. What was looked up in another version is looked up anew.
+	version atomic.Uint64
+	// loop is the first error of a loop that nobody has asked for.
+	loop error
+}
+
+const turned = 1 << 32
+
+// span is a huon_bytes, and two of them are a huon_pair. It holds no pointer: what it shows may be
+// gone when the garbage collector looks.
+type span struct{ data, len uintptr }
+
+// raw shows the bytes where they lie, which must be there.
+func (s *span) raw() []byte {
+	if s.len == 0 {
+		return []byte{}
+	}
+	return unsafe.Slice(*(**byte)(unsafe.Pointer(&s.data)), s.len)
+}
+
+func spanOf(data *C.uint8_t, len C.size_t) span {
+	return span{uintptr(unsafe.Pointer(data)), uintptr(len)}
+}
+
+// ptr is where bytes begin, for C.
+func ptr(bytes []byte) (*C.uint8_t, C.size_t) {
+	return (*C.uint8_t)(unsafe.Pointer(unsafe.SliceData(bytes))), C.size_t(len(bytes))
+}
+
+// watch has a transaction that is forgotten ended.
+func (tx *Tx) watch() {
+	type left struct {
+		db       *DB
+		handle   C.uintptr_t
+		writable bool
+	}
+	tx.managed, tx.watched = false, true
+	tx.cleanup = runtime.AddCleanup(tx, func(l left) {
+		C.go_abort(l.handle)
+		if l.writable {
+			l.db.leave()
+		}
+	}, left{tx.db, tx.handle, tx.writable})
+}
+
+// lock begins a call; unlock ends it.
+func (tx *Tx) lock() error {
+	tx.mu.Lock()
+	if tx.handle == 0 || tx.lent {
+		return tx.refused()
+	}
+	return nil
+}
+
+func (tx *Tx) refused() error {
+	err := errTxEnded
+	if tx.lent {
+		err = errLent
+	}
+	tx.mu.Unlock()
+	return err
+}
+
+func (tx *Tx) unlock() { tx.mu.Unlock() }
+
+// lockChange begins a call that changes something.
+func (tx *Tx) lockChange() error {
+	if !tx.writable {
+		return errReads
+	}
+	if err := tx.lock(); err != nil {
+		return err
+	}
+	tx.version.Add(1)
+	return nil
+}
+
+// run runs a function in a managed transaction.
+func (tx *Tx) run(fn func(*Tx) error) error {
+	if err := fn(tx); err != nil {
+		return err
+	}
+	return tx.loopError()
+}
+
+func (tx *Tx) loopError() error {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	return tx.loop
+}
+
+// finish undoes a transaction that has not ended.
+func (tx *Tx) finish() {
+	tx.mu.Lock()
+	defer tx.mu.Unlock()
+	if tx.handle != 0 {
+		tx.abort()
+	}
+}
+
+// take ends a transaction for Go, and gives its handle to be ended in C. The writer's place is free
+// before a commit: those that wait for a flush do not hold others up.
+func (tx *Tx) take() C.uintptr_t {
+	handle := tx.handle
+	tx.handle = 0
+	tx.version.Add(turned)
+	if tx.watched {
+		tx.cleanup.Stop()
+	}
+	if tx.parent == nil && tx.writable {
+		tx.db.leave()
+	}
+	return handle
+}
+
+func (tx *Tx) abort() error {
+	if tx.parent != nil {
+		return tx.endNested(false)
+	}
+	return done(C.go_abort(tx.take()))
+}
+
+// commit ends the transaction; its caller has not locked it.
+func (tx *Tx) commit(d Durability) (uint64, error) {
+	if err := tx.lock(); err != nil {
+		return 0, err
+	}
+	defer tx.unlock()
+	if tx.parent != nil {
+		return 0, tx.endNested(true)
+	}
+	return number(C.go_commit(tx.take(), C.int(d)))
+}
+
+// Commit commits what the transaction has changed, and waits as Options.Durability says. An error
+// means that nothing was committed; ErrPoisoned, that it is not known whether a power loss takes it
+// away. The transaction has ended, whatever the answer.
+func (tx *Tx) Commit() error {
+	_, err := tx.CommitWith(asOpened)
+	return err
+}
+
+// CommitWith is Commit with a durability of its own. It returns the id of the snapshot it made.
+func (tx *Tx) CommitWith(d Durability) (uint64, error) {
+	if tx.managed {
+		return 0, errManaged
+	}
+	return tx.commit(d)
+}
+
+// CommitTicket commits, visible at once, and returns a ticket to wait for its durability with.
+func (tx *Tx) CommitTicket() (*Ticket, error) {
+	if tx.managed {
+		return nil, errManaged
+	}
+	if tx.parent != nil || !tx.writable {
+		return nil, misuse(ErrBadTx, "a transaction that reads, or is nested, has no ticket")
+	}
+	if err := tx.lock(); err != nil {
+		return nil, err
+	}
+	defer tx.unlock()
+	return newTicket(tx.take())
+}
+
+// Rollback ends the transaction, and undoes what it has changed. After Commit or Rollback it does
+// nothing, and says ErrClosed.
+func (tx *Tx) Rollback() error {
+	if tx.managed {
+		return errManaged
+	}
+	if err := tx.lock(); err != nil {
+		return err
+	}
+	defer tx.unlock()
+	return tx.abort()
+}
+
+// DB is the database of the transaction.
+func (tx *Tx) DB() *DB { return tx.db }
+
+// Writable reports whether the transaction can change something.
+func (tx *Tx) Writable() bool { return tx.writable }
+
+// ID is the id of the snapshot that is read, or of that which a commit would make now. Ids rise
+// from commit to commit. 0 if the transaction has ended.
+func (tx *Tx) ID() uint64 {
+	if tx.lock() != nil {
+		return 0
+	}
+	defer tx.unlock()
+	id, _ := number(C.go_txn_id(tx.handle))
+	return id
+}
+
+// Nested runs fn in a transaction within this one: if it returns an error, or panics, what it has
+// changed is undone, and this transaction goes on. Use this one, and tables that were opened in it,
+// only after that.
+func (tx *Tx) Nested(fn func(*Tx) error) error {
+	child, err := tx.BeginNested()
+	if err != nil {
+		return err
+	}
+	child.managed = true
+	defer child.finish()
+	if err := child.run(fn); err != nil {
+		return err
+	}
+	_, err = child.commit(asOpened)
+	return err
+}
+
+// BeginNested begins a transaction within this one, which is not used until that has ended.
+func (tx *Tx) BeginNested() (*Tx, error) {
+	if err := tx.lockChange(); err != nil {
+		return nil, err
+	}
+	defer tx.unlock()
+	if err := done(C.go_savepoint(tx.handle)); err != nil {
+		return nil, err
+	}
+	tx.lent = true
+	return &Tx{db: tx.db, handle: tx.handle, writable: true, parent: tx}, nil
+}
+
+func (tx *Tx) endNested(isKept bool) error {
+	handle := tx.take()
+	err := done(C.go_release(handle, C.bool(isKept)))
+	tx.parent.mu.Lock()
+	defer tx.parent.mu.Unlock()
+	tx.parent.lent = false
+	tx.parent.version.Add(1)
+	return err
+}
+
+// turn moves a read transaction to another state.
+func (tx *Tx) turn(to C.int) error {
+	if tx.writable {
+		return misuse(ErrBadTx, "the transaction writes, and that is for those that read")
+	}
+	if err := tx.lock(); err != nil {
+		return err
+	}
+	defer tx.unlock()
+	tx.version.Add(turned)
+	return done(C.go_turn(tx.handle, to))
+}
+
+// Reset lets go of the snapshot of a read transaction, and keeps what it takes to begin again.
+// What it has shown raw is not to be read any more.
+func (tx *Tx) Reset() error { return tx.turn(C.GO_RESET) }
+
+// Renew has a read transaction read the newest commit, whether it was reset before or not. What it
+// has shown raw is not to be read any more.
+func (tx *Tx) Renew() error { return tx.turn(C.GO_RENEW) }
+
+// Park puts a read transaction aside. It keeps its snapshot until a writer, in any process, would
+// otherwise fail for want of room. What it has shown raw is not to be read any more.
+func (tx *Tx) Park() error { return tx.turn(C.GO_PARK) }
+
+// Unpark goes on with a parked transaction, at the same snapshot. ErrEvicted if a writer needed its
+// pages: it can only be ended then.
+func (tx *Tx) Unpark() error { return tx.turn(C.GO_UNPARK) }
+
+// Markers are three numbers that a program may keep with its snapshots; 0 in a new database.
+func (tx *Tx) Markers() (markers [3]uint64, err error) {
+	if err := tx.lock(); err != nil {
+		return markers, err
+	}
+	defer tx.unlock()
+	err = done(C.go_markers(tx.handle, (*C.uint64_t)(&markers[0]), false))
+	return markers, err
+}
+
+// SetMarkers sets them; they are committed with the transaction.
+func (tx *Tx) SetMarkers(markers [3]uint64) error {
+	if err := tx.lockChange(); err != nil {
+		return err
+	}
+	defer tx.unlock()
+	return done(C.go_markers(tx.handle, (*C.uint64_t)(&markers[0]), true))
+}
+
+// Tables are the names of all tables and multimaps, in order.
+func (tx *Tx) Tables() ([]string, error) {
+	if err := tx.lock(); err != nil {
+		return nil, err
+	}
+	defer tx.unlock()
+	names := make([]span, 16)
+	for {
+		first := (*C.uintptr_t)(unsafe.Pointer(&names[0]))
+		count, err := number(C.go_table_names(tx.handle, first, C.size_t(len(names))))
+		if err != nil {
+			return nil, err
+		}
+		if count <= uint64(len(names)) {
+			all := make([]string, count)
+			for i := range all {
+				all[i] = string(names[i].raw())
+			}
+			return all, nil
+		}
+		names = make([]span, count)
+	}
+}
+
+// handle is a table or multimap of a transaction.
+type handle struct {
+	tx      *Tx
+	raw     C.go_table
+	isMulti bool
+}
+
+func (tx *Tx) open(name string, isMulti, creates bool, with TableOptions) (h handle, err error) {
+	h = handle{tx: tx, isMulti: isMulti}
+	if creates {
+		err = tx.lockChange()
+	} else {
+		err = tx.lock()
+	}
+	if err != nil {
+		return h, err
+	}
+	defer tx.unlock()
+	key := (*C.uint8_t)(unsafe.Pointer(unsafe.StringData(name)))
+	var words [2]C.uintptr_t
+	told := C.go_table_open(tx.handle, C.bool(isMulti), C.bool(creates), key, C.size_t(len(name)),
+		C.int(with.Keys), C.int(with.Values), C.uint32_t(with.ValueBytes), &words[0])
+	h.raw.words[0], h.raw.words[1] = C.uint64_t(words[0]), C.uint64_t(words[1])
+	return h, done(told)
+}
+
+var stored = TableOptions{Keys: asStored, Values: asStored}
+
+// Table opens the table of that name. ErrTableNotFound if the transaction sees none.
+func (tx *Tx) Table(name string) (*Table, error) {
+	h, err := tx.open(name, false, false, stored)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{h}, nil
+}
+
+// Main is the table without a name, which always exists. Names of tables are no keys of it.
+func (tx *Tx) Main() (*Table, error) { return tx.Table("") }
+
+// HasTable reports whether there is a table or multimap of that name.
+func (tx *Tx) HasTable(name string) (bool, error) {
+	_, err := tx.TableStat(name)
+	if isCode(err, ErrTableNotFound) {
+		return false, nil
+	}
+	return err == nil, err
+}
+
+// CreateTable opens the table of that name, and creates it if there is none.
+func (tx *Tx) CreateTable(name string) (*Table, error) {
+	return tx.CreateTableWith(name, TableOptions{})
+}
+
+// CreateTableWith is CreateTable with options. ErrTableKind if it exists and is another one.
+func (tx *Tx) CreateTableWith(name string, with TableOptions) (*Table, error) {
+	h, err := tx.open(name, false, true, with)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{h}, nil
+}
+
+// Multi opens the multimap of that name, in which a key may have many values.
+func (tx *Tx) Multi(name string) (*Multi, error) {
+	h, err := tx.open(name, true, false, stored)
+	if err != nil {
+		return nil, err
+	}
+	return &Multi{h}, nil
+}
+
+// CreateMulti opens the multimap of that name, and creates it if there is none.
+func (tx *Tx) CreateMulti(name string, with TableOptions) (*Multi, error) {
+	h, err := tx.open(name, true, true, with)
+	if err != nil {
+		return nil, err
+	}
+	return &Multi{h}, nil
+}
+
+// DropTable deletes the table or multimap of that name, with all that is in it. It reports whether
+// there was one.
+func (tx *Tx) DropTable(name string) (bool, error) {
+	stat, err := tx.TableStat(name)
+	if isCode(err, ErrTableNotFound) {
+		return false, nil
+	}
+	if err != nil {
+		return false, err
+	}
+	h, err := tx.open(name, stat.IsMulti, false, stored)
+	if err != nil {
+		return false, err
+	}
+	if err := tx.lockChange(); err != nil {
+		return false, err
+	}
+	defer tx.unlock()
+	return either(C.go_table_drop(tx.handle, C.bool(h.isMulti), h.raw), notFound)
+}
+
+// Clear deletes all records.
+func (h *handle) Clear() error {
+	if err := h.tx.lockChange(); err != nil {
+		return err
+	}
+	defer h.tx.unlock()
+	return done(C.go_table_clear(h.tx.handle, C.bool(h.isMulti), h.raw))
+}
+
+// Rename gives it another name; ErrTableExists if there is one of that name. Open it anew then.
+func (h *handle) Rename(name string) error {
+	if err := h.tx.lockChange(); err != nil {
+		return err
+	}
+	defer h.tx.unlock()
+	key, n := ptr([]byte(name))
+	return done(C.go_table_rename(h.tx.handle, C.bool(h.isMulti), h.raw, key, n))
+}
+
+// Tx is the transaction that it belongs to.
+func (h *handle) Tx() *Tx { return h.tx }
+
+// ofRange does something with a range of keys: nil is an open end.
+func (h *handle) ofRange(what C.int, from, to []byte) (uint64, error) {
+	lock := h.tx.lock
+	if what == C.GO_REMOVE {
+		lock = h.tx.lockChange
+	}
+	if err := lock(); err != nil {
+		return 0, err
+	}
+	defer h.tx.unlock()
+	flags := flagsOf(from, to)
+	fromPtr, fromLen := ptr(from)
+	toPtr, toLen := ptr(to)
+	return number(C.go_of_range(h.tx.handle, C.bool(h.isMulti), h.raw, what, flags,
+		fromPtr, fromLen, toPtr, toLen))
+}
+
+// flagsOf says which ends of a range are closed.
+func flagsOf(from, to []byte) (flags C.uint32_t) {
+	if from != nil {
+		flags |= C.HUON_FROM
+	}
+	if to != nil {
+		flags |= C.HUON_BEFORE
+	}
+	return flags
+}
+
+// DeleteRange deletes all keys from from up to to, without to; nil is an open end. It returns how
+// many records there were. Whole leaves go at once.
+func (h *handle) DeleteRange(from, to []byte) (uint64, error) {
+	return h.ofRange(C.GO_REMOVE, from, to)
+}
+
+// Count is the number of records; of a multimap, of pairs. It costs nothing.
+func (h *handle) Count() (uint64, error) { return h.ofRange(C.GO_COUNT, nil, nil) }
+
+// CountRange counts the records of a range, by a walk over its leaves.
+func (h *handle) CountRange(from, to []byte) (uint64, error) {
+	return h.ofRange(C.GO_COUNT, from, to)
+}
+
+// EstimateRange is about how many records a range has, for two descents.
+func (h *handle) EstimateRange(from, to []byte) (uint64, error) {
+	return h.ofRange(C.GO_ESTIMATE, from, to)
+}
