@@ -1,0 +1,162 @@
+package huon;
+
+import static huon.Codes.done;
+import static huon.Codes.found;
+import static huon.Native.call;
+
+import java.lang.foreign.MemorySegment;
+import java.lang.invoke.MethodHandle;
+import java.lang.ref.Cleaner;
+import java.lang.ref.Reference;
+
+/**
+ * A place in a table or multimap, for programs that go back and forth. To go through a range,
+ * {@link Store#range} is several times as fast.
+ *
+ * <p>It stands at a record after a move that answers true, and {@link #entry} is that record. A
+ * change of the transaction leaves it where it is: {@link #next} and {@link #prev} go on from
+ * there, and what the entry has shown is gone.
+ */
+public final class Cursor implements AutoCloseable {
+    private final Store store;
+    private final CursorHandle cursor;
+    private final Cleaner.Cleanable cleanable;
+    private Entry entry;
+
+    Cursor(Store store, long handle) {
+        this.store = store;
+        cursor = new CursorHandle(handle);
+        cleanable = cursor.ownedBy(this);
+    }
+
+    /** The record that it stands at. */
+    public Entry entry() {
+        if (entry == null) {
+            throw new IllegalStateException("the cursor stands at no record");
+        }
+        return entry;
+    }
+
+    /** A copy of the key that it stands at. */
+    public byte[] key() {
+        return entry().key();
+    }
+
+    /** A copy of the value that it stands at. */
+    public byte[] value() {
+        return entry().value();
+    }
+
+    /** Moves to the first record; false if there is none. */
+    public boolean first() {
+        return jump(Native.TO_START, Native.NEXT);
+    }
+
+    /** Moves to the last record; false if there is none. */
+    public boolean last() {
+        return jump(Native.TO_END, Native.PREV);
+    }
+
+    /** Moves to the next record; false if there is none. */
+    public boolean next() {
+        return jump(null, Native.NEXT);
+    }
+
+    /** Moves to the record before; false if there is none. */
+    public boolean prev() {
+        return jump(null, Native.PREV);
+    }
+
+    /** In a multimap: moves to the first value of the next key; false if there is none. */
+    public boolean nextKey() {
+        return jump(Native.SKIP_KEY, Native.NEXT);
+    }
+
+    /** In a multimap: moves to the last value of the key before; false if there is none. */
+    public boolean prevKey() {
+        return jump(Native.SKIP_KEY_BACK, Native.PREV);
+    }
+
+    private boolean jump(MethodHandle to, MethodHandle step) {
+        Core core = enter();
+        try {
+            if (to != null) {
+                done(call(to, cursor.handle));
+            }
+            return step(core, step);
+        } finally {
+            exit();
+        }
+    }
+
+    /** Moves to the first record whose key is not below this one; false if there is none. */
+    public boolean seek(byte[] key) {
+        return seek(Native.SEEK, key, Native.NEXT);
+    }
+
+    /** Moves to the last record whose key is not above this one; false if there is none. */
+    public boolean seekBack(byte[] key) {
+        return seek(Native.SEEK_AFTER, key, Native.PREV);
+    }
+
+    private boolean seek(MethodHandle to, byte[] key, MethodHandle step) {
+        Core core = enter();
+        try {
+            done(call(to, cursor.handle, core.room.key(key)));
+            return step(core, step);
+        } finally {
+            exit();
+        }
+    }
+
+    /** In a multimap: moves to the first pair that is not below this one; false if none is. */
+    public boolean seek(byte[] key, byte[] value) {
+        Core core = enter();
+        try {
+            Room room = core.room;
+            MemorySegment k = room.key(key);
+            done(call(Native.SEEK_PAIR, cursor.handle, k, room.value(value)));
+            return step(core, Native.NEXT);
+        } finally {
+            exit();
+        }
+    }
+
+    private boolean step(Core core, MethodHandle step) {
+        Room room = core.room;
+        entry = null;
+        if (!found(call(step, cursor.handle, core.handle, room.out))) {
+            return false;
+        }
+        entry = room.entry(core.memory());
+        return true;
+    }
+
+    /** Deletes the record that it stands at; the next move goes on from there. */
+    public void delete() {
+        Entry at = entry();
+        store.delete(at.keyView(), at.valueView());
+        entry = null;
+    }
+
+    private Core enter() {
+        Core core = store.txn.enter();
+        if (cursor.handle == 0) {
+            store.txn.exit();
+            throw new IllegalStateException("the cursor is closed");
+        }
+        return core;
+    }
+
+    private void exit() {
+        Reference.reachabilityFence(this);
+        store.txn.exit();
+    }
+
+    /** Closes it, before or after its transaction. */
+    @Override
+    public void close() {
+        entry = null;
+        cleanable.clean();
+    }
+}

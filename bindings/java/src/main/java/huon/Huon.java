@@ -1,0 +1,87 @@
+package huon;
+
+import static huon.Codes.done;
+import static huon.Codes.found;
+import static huon.Native.call;
+
+import java.lang.foreign.Arena;
+import java.lang.foreign.MemorySegment;
+import java.nio.charset.StandardCharsets;
+import java.nio.file.Path;
+
+/**
+ * Huon: an embedded, transactional, ordered key-value store in one memory-mapped file.
+ *
+ * <pre>{@code
+ * try (Env env = Huon.open(Path.of("people.huon"))) {
+ *     env.update(txn -> txn.createTable("ages").put(utf8("ada"), utf8("36")));
+ *     try (ReadTxn txn = env.read()) {
+ *         for (Entry entry : txn.table("ages").prefix(utf8("a"))) {
+ *             System.out.println(entry.keyText() + " is " + entry.valueText());
+ *         }
+ *     }
+ * }
+ * }</pre>
+ */
+public final class Huon {
+    /** What a file is. */
+    public enum FileKind {
+        /** Something else, or nothing. */
+        OTHER,
+        /** An environment, be it a damaged one. */
+        ENVIRONMENT,
+        /** The lock file of one. */
+        LOCK_FILE,
+        /** A file of another store that is known. */
+        KNOWN
+    }
+
+    private Huon() {}
+
+    /** Opens the environment at a path, and creates it if it is missing. */
+    public static Env open(Path path) {
+        return open(path, new Options());
+    }
+
+    /** The same with options. */
+    public static Env open(Path path, Options options) {
+        return new Env(path.toString(), options);
+    }
+
+    /** An environment of this process that leaves no file behind, as for tests. */
+    public static Env inMemory() {
+        return inMemory(new Options());
+    }
+
+    /** The same with options. */
+    public static Env inMemory(Options options) {
+        return new Env(null, options);
+    }
+
+    /** Deletes the files of an environment, which must be open nowhere; false if there are none. */
+    public static boolean delete(Path path) {
+        try (Arena arena = Arena.ofConfined()) {
+            return found(call(Native.DELETE, arena.allocateFrom(path.toString())));
+        }
+    }
+
+    /** What a file is. Reads its first bytes, and changes nothing. */
+    public static FileKind kindOf(Path path) {
+        try (Arena arena = Arena.ofConfined()) {
+            MemorySegment kind = arena.allocate(Native.INT);
+            done(call(Native.KIND_OF, arena.allocateFrom(path.toString()), kind));
+            return FileKind.values()[kind.get(Native.INT, 0)];
+        }
+    }
+
+    /** The version of the library, as "0.1.0". */
+    public static String version() {
+        int version = call(Native.VERSION);
+        return (version >> 16) + "." + (version >> 8 & 0xFF) + "." + (version & 0xFF);
+    }
+
+    /** The bytes of a text, for keys and values. */
+    public static byte[] utf8(String text) {
+        return text.getBytes(StandardCharsets.UTF_8);
+    }
+}
