@@ -34,8 +34,8 @@ final class Core {
     private final Cleaner.Cleanable cleanable;
     private Arena arena;
     private MemorySegment memory;
-    /** Scans that hold records which the next change may move. */
-    private final List<Scan> ahead;
+    /** Scans and cursors that hold records which the next change may move; null: none comes. */
+    private final List<BeforeChange> listeners;
 
     /** Does what is left to do for a transaction that was forgotten. It refers to none of it. */
     private static final class End implements Runnable {
@@ -70,7 +70,7 @@ final class Core {
         this.room = room;
         handle = room.answer();
         lock = isShared ? new ReentrantLock() : null;
-        ahead = writes ? new ArrayList<>() : null;
+        listeners = writes ? new ArrayList<>() : null;
         end = new End(env, handle, writes);
         cleanable = CLEANER.register(this, end);
     }
@@ -102,7 +102,7 @@ final class Core {
     }
 
     boolean writes() {
-        return ahead != null;
+        return listeners != null;
     }
 
     /** The memory that views are parts of (V1). */
@@ -129,23 +129,28 @@ final class Core {
         }
     }
 
+    /** What has to do something before a change, once. */
+    interface BeforeChange {
+        void changes(Core core);
+    }
+
     /** To be called before each change. */
     void changes() {
+        if (writes() && !listeners.isEmpty()) {
+            for (BeforeChange listener : listeners) {
+                listener.changes(this);
+            }
+            listeners.clear();
+        }
         if (memory != null) {
             forget();
         }
-        if (writes() && !ahead.isEmpty()) {
-            for (Scan scan : ahead) {
-                scan.goBack(this);
-            }
-            ahead.clear();
-        }
     }
 
-    /** A scan has read records that it has not shown yet. */
-    void isAhead(Scan scan) {
+    /** Has something done before the next change, if there can be one. */
+    void beforeChange(BeforeChange listener) {
         if (writes()) {
-            ahead.add(scan);
+            listeners.add(listener);
         }
     }
 

@@ -22,6 +22,13 @@ public final class Cursor implements AutoCloseable {
     private final CursorHandle cursor;
     private final Cleaner.Cleanable cleanable;
     private Entry entry;
+    /** The way of the move that led to the entry. */
+    private boolean wasForward;
+    /** A copy of the entry that a change has taken away, as far as it tells records apart. */
+    private byte[] lostKey;
+    private byte[] lostValue;
+    private final Core.BeforeChange listener = core -> changes();
+    private boolean isListening;
 
     Cursor(Store store, long handle) {
         this.store = store;
@@ -49,41 +56,29 @@ public final class Cursor implements AutoCloseable {
 
     /** Moves to the first record; false if there is none. */
     public boolean first() {
-        return jump(Native.TO_START, Native.NEXT);
+        return jump(Native.TO_START, true);
     }
 
     /** Moves to the last record; false if there is none. */
     public boolean last() {
-        return jump(Native.TO_END, Native.PREV);
-    }
-
-    /** Moves to the next record; false if there is none. */
-    public boolean next() {
-        return jump(null, Native.NEXT);
-    }
-
-    /** Moves to the record before; false if there is none. */
-    public boolean prev() {
-        return jump(null, Native.PREV);
+        return jump(Native.TO_END, false);
     }
 
     /** In a multimap: moves to the first value of the next key; false if there is none. */
     public boolean nextKey() {
-        return jump(Native.SKIP_KEY, Native.NEXT);
+        return jump(Native.SKIP_KEY, true);
     }
 
     /** In a multimap: moves to the last value of the key before; false if there is none. */
     public boolean prevKey() {
-        return jump(Native.SKIP_KEY_BACK, Native.PREV);
+        return jump(Native.SKIP_KEY_BACK, false);
     }
 
-    private boolean jump(MethodHandle to, MethodHandle step) {
+    private boolean jump(MethodHandle to, boolean forward) {
         Core core = enter();
         try {
-            if (to != null) {
-                done(call(to, cursor.handle));
-            }
-            return step(core, step);
+            done(call(to, cursor.handle));
+            return step(core, forward);
         } finally {
             exit();
         }
@@ -91,19 +86,19 @@ public final class Cursor implements AutoCloseable {
 
     /** Moves to the first record whose key is not below this one; false if there is none. */
     public boolean seek(byte[] key) {
-        return seek(Native.SEEK, key, Native.NEXT);
+        return seek(Native.SEEK, key, true);
     }
 
     /** Moves to the last record whose key is not above this one; false if there is none. */
     public boolean seekBack(byte[] key) {
-        return seek(Native.SEEK_AFTER, key, Native.PREV);
+        return seek(Native.SEEK_AFTER, key, false);
     }
 
-    private boolean seek(MethodHandle to, byte[] key, MethodHandle step) {
+    private boolean seek(MethodHandle to, byte[] key, boolean forward) {
         Core core = enter();
         try {
             done(call(to, cursor.handle, core.room.key(key)));
-            return step(core, step);
+            return step(core, forward);
         } finally {
             exit();
         }
@@ -116,20 +111,74 @@ public final class Cursor implements AutoCloseable {
             Room room = core.room;
             MemorySegment k = room.key(key);
             done(call(Native.SEEK_PAIR, cursor.handle, k, room.value(value)));
-            return step(core, Native.NEXT);
+            return step(core, true);
         } finally {
             exit();
         }
     }
 
-    private boolean step(Core core, MethodHandle step) {
+    /** Moves to the next record; false if there is none. */
+    public boolean next() {
+        return move(true);
+    }
+
+    /** Moves to the record before; false if there is none. */
+    public boolean prev() {
+        return move(false);
+    }
+
+    /**
+     * The library's cursor stands between two records, this one at a record: where it turns round,
+     * it is shown the same one again, unless that is gone.
+     */
+    private boolean move(boolean forward) {
+        Core core = enter();
+        try {
+            boolean turns = entry != null && forward != wasForward;
+            Entry before = turns ? kept() : null;
+            boolean isThere = step(core, forward);
+            return isThere && turns && isSame(before) ? step(core, forward) : isThere;
+        } finally {
+            exit();
+        }
+    }
+
+    private Entry kept() {
+        return lostKey == null ? entry : Entry.of(lostKey, lostValue);
+    }
+
+    private boolean isSame(Entry before) {
+        return before.keyView().mismatch(entry.keyView()) == -1
+                && (store instanceof Table
+                        || before.valueView().mismatch(entry.valueView()) == -1);
+    }
+
+    private boolean step(Core core, boolean forward) {
         Room room = core.room;
         entry = null;
-        if (!found(call(step, cursor.handle, core.handle, room.out))) {
+        lostKey = null;
+        wasForward = forward;
+        int code =
+                forward
+                        ? call(Native.NEXT, cursor.handle, core.handle, room.out)
+                        : call(Native.PREV, cursor.handle, core.handle, room.out);
+        if (!found(code)) {
             return false;
         }
         entry = room.entry(core.memory());
+        if (!isListening) {
+            isListening = core.writes();
+            core.beforeChange(listener);
+        }
         return true;
+    }
+
+    private void changes() {
+        isListening = false;
+        if (entry != null && lostKey == null) {
+            lostKey = entry.key();
+            lostValue = store instanceof Table ? lostKey : entry.value();
+        }
     }
 
     /** Deletes the record that it stands at; the next move goes on from there. */

@@ -343,6 +343,16 @@ public final class Env implements AutoCloseable {
         return Reports.compact(this, target, limit, progress);
     }
 
+    /** Its write-optimised tables. */
+    public Lsm lsm() {
+        return lsm(new LsmOptions());
+    }
+
+    /** The same with options. */
+    public Lsm lsm(LsmOptions options) {
+        return new Lsm(this, options);
+    }
+
     /** How the snapshot that this opening started from was found. */
     public Recovery recovery() {
         return Recovery.values()[(int) number(Native.RECOVERY)];

@@ -200,7 +200,7 @@ final class Native {
 
     private Native() {}
 
-    private static MethodHandle code(String name, MemoryLayout... arguments) {
+    static MethodHandle code(String name, MemoryLayout... arguments) {
         return function(name, FunctionDescriptor.of(INT, arguments));
     }
 
@@ -305,6 +305,47 @@ final class Native {
             return (int) f.invokeExact(a, b, c, d, e);
         } catch (Throwable t) {
             throw never(t);
+        }
+    }
+
+    static int call(MethodHandle f, long a, long b, MemorySegment c, long d) {
+        try {
+            return (int) f.invokeExact(a, b, c, d);
+        } catch (Throwable e) {
+            throw never(e);
+        }
+    }
+
+    static int call(MethodHandle f, long a, long b, MemorySegment c, MemorySegment d) {
+        try {
+            return (int) f.invokeExact(a, b, c, d);
+        } catch (Throwable e) {
+            throw never(e);
+        }
+    }
+
+    static int call(
+            MethodHandle f, long a, long b, MemorySegment c, MemorySegment d, MemorySegment e) {
+        try {
+            return (int) f.invokeExact(a, b, c, d, e);
+        } catch (Throwable t) {
+            throw never(t);
+        }
+    }
+
+    static int call(MethodHandle f, long a, long b, MemorySegment c, MemorySegment d, long e) {
+        try {
+            return (int) f.invokeExact(a, b, c, d, e);
+        } catch (Throwable t) {
+            throw never(t);
+        }
+    }
+
+    static int call(MethodHandle f, long a, MemorySegment b, int c) {
+        try {
+            return (int) f.invokeExact(a, b, c);
+        } catch (Throwable e) {
+            throw never(e);
         }
     }
 

@@ -5,7 +5,6 @@ import static huon.Native.call;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.invoke.MethodHandle;
 import java.lang.ref.Cleaner;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
@@ -17,7 +16,7 @@ import java.util.NoSuchElementException;
  * <p>What was read ahead is shown until the transaction changes something: then the cursor goes
  * back to where the caller is, and reads on from there, changed records among them.
  */
-final class Scan implements Iterator<Entry> {
+final class Scan implements Iterator<Entry>, Core.BeforeChange {
     private static final int FEW = 8;
     private static final int MANY = 64;
 
@@ -67,7 +66,7 @@ final class Scan implements Iterator<Entry> {
             }
             count = 0;
             shown = 0;
-            count = read(core, isReversed ? Native.PREV_MANY : Native.NEXT_MANY, capacity);
+            count = read(core, isReversed, capacity);
             // In a write transaction the cursor may have to go back.
             if (count == 0 || count < capacity && !core.writes()) {
                 close();
@@ -75,7 +74,7 @@ final class Scan implements Iterator<Entry> {
                 if (cleanable == null) {
                     cleanable = cursor.ownedBy(this);
                 }
-                core.isAhead(this);
+                core.beforeChange(this);
             }
             memory = core.memory();
             return count > 0;
@@ -84,11 +83,15 @@ final class Scan implements Iterator<Entry> {
         }
     }
 
-    private int read(Core core, MethodHandle which, long records) {
+    private int read(Core core, boolean backwards, long records) {
         MemorySegment number = core.room.number;
-        boolean isThere =
-                found(call(which, cursor.handle, core.handle, pairs, records, number));
-        return isThere ? (int) core.room.answer() : 0;
+        long open = cursor.handle;
+        // Each handle is a constant where it is called (N3).
+        int code =
+                backwards
+                        ? call(Native.PREV_MANY, open, core.handle, pairs, records, number)
+                        : call(Native.NEXT_MANY, open, core.handle, pairs, records, number);
+        return found(code) ? (int) core.room.answer() : 0;
     }
 
     private void close() {
@@ -99,13 +102,24 @@ final class Scan implements Iterator<Entry> {
         }
     }
 
-    /** Gives up what was read ahead, before a change. */
-    void goBack(Core core) {
+    /**
+     * Gives up what was read ahead, before a change. The cursor has to stand behind the record that
+     * was shown last, and not before the next one: what the change puts between them is shown.
+     */
+    @Override
+    public void changes(Core core) {
         int ahead = count - shown;
+        boolean isShown = shown > 0;
         count = 0;
         shown = 0;
-        if (ahead > 0 && cursor.handle != 0) {
-            read(core, isReversed ? Native.NEXT_MANY : Native.PREV_MANY, ahead);
+        if (ahead == 0 || cursor.handle == 0) {
+            return;
+        }
+        if (isShown) {
+            read(core, !isReversed, ahead + 1);
+            read(core, isReversed, 1);
+        } else {
+            read(core, !isReversed, ahead);
         }
     }
 }

@@ -1,6 +1,7 @@
 package huon;
 
 import java.lang.foreign.MemoryLayout;
+import java.lang.foreign.MemoryLayout.PathElement;
 import java.lang.foreign.MemorySegment;
 import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
@@ -75,6 +76,16 @@ final class Struct {
 
     void set(MemorySegment of, String field, MemorySegment value) {
         of.set(Native.POINTER, offset(field), value);
+    }
+
+    /** Of a field of 32 or 64 bits. */
+    void setNumber(MemorySegment of, String field, long value) {
+        PathElement path = PathElement.groupElement(field);
+        if (layout.select(path).byteSize() == 4) {
+            set(of, field, Math.toIntExact(value));
+        } else {
+            set(of, field, value);
+        }
     }
 
     /** Makes a structure, field by field. */
