@@ -95,10 +95,10 @@ final class ApiTest {
             assertEquals(0, t.sequence(5));
             assertEquals(5, t.sequence(0));
             assertThrows(IllegalArgumentException.class, () -> t.sequence(-1));
-            t.rename("ü");
-            assertTrue(txn.hasTable("ü") && !txn.hasTable("t"));
+            t.rename("\u00fc");
+            assertTrue(txn.hasTable("\u00fc") && !txn.hasTable("t"));
             txn.createMultimap("m");
-            assertEquals(List.of("m", "ü"), txn.tables());
+            assertEquals(List.of("m", "\u00fc"), txn.tables());
             txn.setMarkers(1, 2, 3);
             assertArrayEquals(new long[] {1, 2, 3}, txn.markers());
             txn.table("").put(A, B);
@@ -480,9 +480,9 @@ final class ApiTest {
     @Test
     void writeOptimisedTables() {
         try (Env env = Huon.inMemory();
-                Lsm lsm = env.lsm(new LsmOptions().fan(4).small(16));
-                LsmTable log = lsm.table("log");
-                Lsm.Compactor compactor = lsm.startCompactor()) {
+                Lsm lsm = env.lsm(new LsmOptions().fan(4).small(16))) {
+            LsmTable log = lsm.table("log");
+            Lsm.Compactor compactor = lsm.startCompactor();
             for (int i = 0; i < 2_000; i += 100) {
                 int from = i;
                 env.update(txn -> {

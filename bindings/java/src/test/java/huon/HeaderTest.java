@@ -183,10 +183,13 @@ final class HeaderTest {
         }
     }
 
+    private static final String HANDLE =
+            "huon_(env|txn|options|cursor|ticket|lsm|lsm_table|compactor)";
+
     /** Of a declaration in C: a handle is a number, anything else that is pointed to a pointer. */
     private static String shape(String declared) {
         String type = declared.replaceAll("\\bconst\\b", "").strip();
-        if (type.matches("huon_(env|txn|options|cursor|ticket|lsm|lsm_table|compactor) *\\* *\\w+")) {
+        if (type.matches(HANDLE + " *\\* *\\w+")) {
             return "8";
         }
         if (type.contains("*") || type.matches("huon_\\w+_fn .*")) {

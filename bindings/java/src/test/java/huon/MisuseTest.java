@@ -237,7 +237,8 @@ final class MisuseTest {
     @Test
     void wrongArguments() {
         assertThrows(NullPointerException.class, () -> Huon.open(null));
-        assertThrows(IllegalArgumentException.class, () -> Huon.inMemory(new Options().pageBytes(7)));
+        Options wrong = new Options().pageBytes(7);
+        assertThrows(IllegalArgumentException.class, () -> Huon.inMemory(wrong));
         try (WriteTxn txn = env.write()) {
             Table table = txn.table("t");
             assertThrows(NullPointerException.class, () -> table.put(A, null));

@@ -19,6 +19,7 @@ import java.util.stream.Stream;
 public final class Bench {
     private static final int PER_TXN = 1000;
     private static final int ROUNDS = 6;
+    private static final long WARM_UP_NANOS = 1_000_000_000;
 
     private final int records;
     private final List<String> only;
@@ -92,6 +93,8 @@ public final class Bench {
         if (!isWanted(name)) {
             return;
         }
+        warmUp(lmdb);
+        warmUp(huon);
         double theirs = Double.MAX_VALUE;
         double ours = Double.MAX_VALUE;
         for (int round = 0; round < ROUNDS; round++) {
@@ -99,6 +102,14 @@ public final class Bench {
             ours = Math.min(ours, time(huon, count));
         }
         print(name, theirs, ours);
+    }
+
+    /** Until the compiler has done all that it does. */
+    private static void warmUp(LongSupplier work) {
+        long end = System.nanoTime() + WARM_UP_NANOS;
+        while (System.nanoTime() < end) {
+            time(work, 1);
+        }
     }
 
     private static double time(LongSupplier work, int count) {
