@@ -83,6 +83,8 @@ public class HuonException extends RuntimeException {
         ENCODE(34),
         /** Keys or values of the table are of another type. */
         TABLE_TYPE(35),
+        /** The newest commits are in a journal that is lost, or not the one that goes with it. */
+        JOURNAL(36),
         /** A bug in Huon, stopped at its border. */
         BUG(105),
         /** A callback asked to stop. */

@@ -25,6 +25,11 @@ import java.util.UUID;
  * @param uuid the identity of the file
  * @param isPoisoned a flush has failed
  * @param isRepairDue the next write transaction repairs what an unclean end has left
+ * @param journal whether durable commits go by a journal
+ * @param journalBytes length of the journal; 0 if there is none
+ * @param journalUsedBytes part of it that holds commits since the last checkpoint
+ * @param journalBatches batches that were written to it, by all processes
+ * @param journalCheckpoint the newest commit that needs no journal
  */
 public record Info(
         int pageBytes,
@@ -46,4 +51,9 @@ public record Info(
         long pagesWritten,
         UUID uuid,
         boolean isPoisoned,
-        boolean isRepairDue) {}
+        boolean isRepairDue,
+        JournalState journal,
+        long journalBytes,
+        long journalUsedBytes,
+        long journalBatches,
+        long journalCheckpoint) {}

@@ -55,6 +55,8 @@ public final class Options {
     static final int META_SLOT = 18;
     static final int INHERIT_DURABILITY = 19;
     static final int SLOW_READERS_BEFORE_GROWING = 20;
+    static final int JOURNAL_BYTES = 32;
+    static final int GIVE_UP_JOURNAL = 33;
 
     private final Map<Integer, Long> numbers;
     final SlowReader.Handler onSlowReader;
@@ -158,6 +160,20 @@ public final class Options {
     /** For how long {@link Env#write()} waits; 30 seconds unless said otherwise. */
     public Options lockTimeout(Duration time) {
         return with(LOCK_TIMEOUT_MS, time.toMillis());
+    }
+
+    /**
+     * A journal of so many bytes, 65536 to 64 GiB, of which 16 MiB is usual: a durable commit is
+     * one append to a file beside the environment, which all threads and processes use. Until the
+     * last of them closes, the two files belong together.
+     */
+    public Options journal(long bytes) {
+        return with(JOURNAL_BYTES, bytes);
+    }
+
+    /** Opens a file whose journal is lost, without the commits that were in it alone. */
+    public Options giveUpJournal() {
+        return with(GIVE_UP_JOURNAL, 1);
     }
 
     /** Opens from the meta in slot 0, 1 or 2, whatever the others say: the last resort. */

@@ -36,6 +36,11 @@ final class Reports {
                     .bytes("uuid", 16)
                     .bool("is_poisoned")
                     .bool("is_repair_due")
+                    .u32("journal")
+                    .u64("journal_bytes")
+                    .u64("journal_used_bytes")
+                    .u64("journal_batches")
+                    .u64("journal_checkpoint")
                     .end();
     private static final Struct STAT =
             Struct.of("huon_stat")
@@ -123,7 +128,12 @@ final class Reports {
                     INFO.u64(it, "pages_written"),
                     new UUID(uuid.getLong(), uuid.getLong()),
                     INFO.bool(it, "is_poisoned"),
-                    INFO.bool(it, "is_repair_due"));
+                    INFO.bool(it, "is_repair_due"),
+                    JournalState.values()[INFO.i32(it, "journal")],
+                    INFO.u64(it, "journal_bytes"),
+                    INFO.u64(it, "journal_used_bytes"),
+                    INFO.u64(it, "journal_batches"),
+                    INFO.u64(it, "journal_checkpoint"));
         } finally {
             Reference.reachabilityFence(env);
         }

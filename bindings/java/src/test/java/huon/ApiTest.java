@@ -302,6 +302,26 @@ final class ApiTest {
     }
 
     @Test
+    void aJournal() throws Exception {
+        Path path = folder.resolve("journal.huon");
+        try (Env env = Huon.open(path, new Options().journal(1 << 16))) {
+            assertEquals(JournalState.WAITING, env.info().journal());
+            env.update(txn -> txn.createTable("t").put(A, A));
+            env.update(txn -> txn.table("t").put(B, A));
+            Info info = env.info();
+            assertEquals(JournalState.RUNNING, info.journal());
+            assertEquals(1 << 16, info.journalBytes());
+            assertEquals(1, info.journalBatches());
+            assertEquals(info.newest(), info.durable());
+            assertTrue(info.journalCheckpoint() < info.durable());
+        }
+        try (Env env = Huon.open(path)) {
+            assertEquals(JournalState.NONE, env.info().journal());
+            assertEquals(2, (long) env.viewAndGet(txn -> txn.table("t").count()));
+        }
+    }
+
+    @Test
     void durabilityAndWaiting() throws Exception {
         Path path = folder.resolve("x.huon");
         try (Env env = Huon.open(path, new Options().durability(Durability.LAZY))) {

@@ -95,7 +95,20 @@ final class HeaderTest {
                         "multi_put_many",
                         "copy_to_fd",
                         "metas_of",
-                        "switch_to_meta");
+                        "switch_to_meta",
+                        "range_many",
+                        "reserve",
+                        "retain",
+                        "salvage",
+                        "visit_pages",
+                        "visit_records",
+                        "multi_retain",
+                        "multi_get_many",
+                        "multi_replace",
+                        "multi_take",
+                        "multi_pop_first",
+                        "multi_pop_last",
+                        "lsm_compact_with");
         Matcher declared = Pattern.compile("\\bhuon_(\\w+)\\(").matcher(header);
         while (declared.find()) {
             String name = declared.group(1);
