@@ -23,13 +23,15 @@ const SYNC_TIMEOUT = 5000
 /** Numbers before the bytes of a packed change, and where a batch is full and another begins. */
 const HEAD_BYTES = 24
 const BATCH_BYTES = 1 << 30
+const SPARE_BYTES_MAX = 1 << 20
 const NONE = 0xffffffff
 const VALUE_BYTES_MAX = 0x7ff00000
 
 /** Writes of one tick, packed one behind another. */
 class Batch {
-  constructor () {
-    this.bytes = Buffer.allocUnsafeSlow(4096)
+  /** `bytes`: memory to begin with. */
+  constructor (bytes) {
+    this.bytes = bytes
     this.view = new DataView(this.bytes.buffer)
     this.used = 0
     this.count = 0
@@ -90,6 +92,8 @@ class Environment {
   #env
   #newest
   #batch = null
+  /** Memory for the next batch. */
+  #spare = null
   #jobs = []
   #isRunning = false
   #isClosing = false
@@ -219,7 +223,8 @@ class Environment {
   }
 
   #begin () {
-    const batch = new Batch()
+    const batch = new Batch(this.#spare ?? Buffer.allocUnsafeSlow(4096))
+    this.#spare = null
     this.#batch = batch
     setImmediate(() => this.#flush(batch))
     return batch
@@ -232,6 +237,8 @@ class Environment {
       try {
         batch.resolve(await ask(job => {
           done(native.submit(this.#env, job, batch.used, batch.bytes))
+          // They were copied: the next batch may have the memory.
+          if (batch.bytes.length <= SPARE_BYTES_MAX) this.#spare = batch.bytes
         }))
       } catch (error) {
         batch.reject(error)
