@@ -6,7 +6,13 @@
 
 const { HuonError } = require('./errors')
 
-const native = require('../huon.node')
+const addon = require('../huon.node')
+
+/** The bare functions, in an object that the compiler knows well. */
+const {
+  get, has, getMany, nextBatch, count, write, load, submit, share, listen, stay
+} = addon
+const native = { get, has, getMany, nextBatch, count, write, load, submit, share, listen, stay }
 
 const INPUT_BYTES = 128 * 1024
 const OUTPUT_BYTES = 32 * 1024
@@ -17,14 +23,25 @@ const NOTHING = -1
 const FAILED = -2
 const NO_ROOM = -16
 
-const memory = {
-  input: Buffer.allocUnsafeSlow(INPUT_BYTES),
-  view: null,
-  output: Buffer.allocUnsafeSlow(OUTPUT_BYTES),
-  /** From where the output is free. */
-  at: 0,
-  sizes: new Uint32Array(SIZES)
+/**
+ * What a thread has once, and keeps with the native part: test runners load these files again and
+ * again, and the native part once.
+ */
+const isFirst = addon.shared === undefined
+const shared = addon.shared ??= {
+  memory: {
+    input: null,
+    view: null,
+    output: null,
+    /** From where the output is free. */
+    at: 0,
+    sizes: new Uint32Array(SIZES)
+  },
+  /** Jobs of other threads that have not answered, by number. */
+  jobs: new Map(),
+  lastJob: 0
 }
+const { memory, jobs } = shared
 
 function shareInput (bytes) {
   memory.input = Buffer.allocUnsafeSlow(bytes)
@@ -53,7 +70,7 @@ function turn (bytes = 0) {
 
 /** The error of the bare function that has just failed. */
 function failure () {
-  const [code, text] = native.failure()
+  const [code, text] = addon.failure()
   return new HuonError(code, text)
 }
 
@@ -65,7 +82,8 @@ function done (answer) {
 
 /** The rare functions, whose errors become ours. */
 const rare = {}
-for (const [name, f] of Object.entries(native)) {
+for (const [name, f] of Object.entries(addon)) {
+  if (typeof f !== 'function') continue
   rare[name] = (...args) => {
     try {
       return f(...args)
@@ -75,32 +93,30 @@ for (const [name, f] of Object.entries(native)) {
   }
 }
 
-/** Jobs of other threads that have not answered, by number. */
-const jobs = new Map()
-let lastJob = 0
-
 /** Has another thread do something: `begin` is called with the number of the job. */
 function ask (begin) {
   return new Promise((resolve, reject) => {
-    const job = ++lastJob
+    const job = ++shared.lastJob
     begin(job)
-    jobs.set(job, { resolve, reject })
+    jobs.set(job, { resolve, fail: () => reject(failure()) })
     if (jobs.size === 1) native.stay(1)
   })
 }
 
 function settle (job, failed, answer) {
-  const { resolve, reject } = jobs.get(job)
+  const { resolve, fail } = jobs.get(job)
   jobs.delete(job)
   if (jobs.size === 0) native.stay(0)
   if (failed === 0) resolve(answer)
-  else reject(failure())
+  else fail()
 }
 
-shareInput(INPUT_BYTES)
-turn()
-native.share(2, memory.sizes)
-native.listen(settle)
+if (isFirst) {
+  shareInput(INPUT_BYTES)
+  turn()
+  native.share(2, memory.sizes)
+  native.listen(settle)
+}
 
 module.exports = {
   native, rare, memory, grow, shrink, turn, failure, done, ask, NOTHING, FAILED, NO_ROOM, SIZES

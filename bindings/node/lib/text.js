@@ -20,7 +20,7 @@ function writeText (text, at) {
     if (i === length) return at + length
   }
   if (!text.isWellFormed()) throw new TypeError('text has half of a surrogate pair')
-  return at + input.utf8Write(text, at)
+  return at + write(text, at)
 }
 
 /** Writes bytes into the input, and returns where they end. */
@@ -31,6 +31,14 @@ function writeBytes (bytes, at) {
   return end
 }
 
-const readText = (buffer, start, end) => buffer.utf8Slice(start, end)
+/** Node's own short ways, as long as it has them. */
+const isShort = ['utf8Slice', 'utf8Write'].every(name => name in Buffer.prototype)
+
+const readText = isShort
+  ? (buffer, start, end) => buffer.utf8Slice(start, end)
+  : (buffer, start, end) => buffer.toString('utf8', start, end)
+const write = isShort
+  ? (text, at) => memory.input.utf8Write(text, at)
+  : (text, at) => memory.input.write(text, at)
 
 module.exports = { writeText, writeBytes, readText }

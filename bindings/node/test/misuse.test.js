@@ -233,6 +233,24 @@ test('it can be imported, and opened for a block', t => {
     'true true\n')
 })
 
+test('its files may be loaded again in the same thread', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  await table.put('first', 1)
+  const old = Object.entries(require.cache).filter(([name]) => name.includes('/lib/'))
+  for (const [name] of old) delete require.cache[name]
+  const again = require('..')
+  for (const [name, module] of old) require.cache[name] = module
+  assert.notEqual(again, huon)
+  const other = again.openInMemory()
+  const both = [other.table('t').put('second', 2), table.put('third', 3)]
+  assert.equal(table.get('first'), 1)
+  await Promise.all(both)
+  assert.deepEqual([other.table('t').get('second'), table.get('third')], [2, 3])
+  await assert.rejects(other.copyTo('/no/such/folder/x'), again.HuonError)
+  await other.close()
+})
+
 test('a promise that is waited for keeps the program alive', t => {
   assert.equal(run(`
     const env = huon.open(${JSON.stringify(file(t))})
