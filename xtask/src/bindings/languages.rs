@@ -19,8 +19,8 @@ pub(super) struct Language {
     pub(super) is_of_workspace: bool,
 }
 
-/// Builds `libhuon` as users install it. Cargo does it once for all.
-const LIBRARY: &str = "cargo build --quiet --release -p huon-capi";
+/// Builds `libhuon`, without tables of lines. Cargo does it once for all.
+const LIBRARY: &str = "cargo build --quiet --profile capi -p huon-capi";
 
 const GO_LEAST: (u32, u32) = (1, 24);
 const PYTHON_LEAST: (u32, u32) = (3, 11);
@@ -57,7 +57,7 @@ pub(super) const LANGUAGES: [Language; 5] = [
         build: &[
             LIBRARY,
             "mkdir -p lib && cp ../../crates/huon-capi/include/huon.h lib",
-            "cp \"$CARGO_TARGET_DIR/release/libhuon_capi.a\" lib/libhuon.a",
+            "cp \"$CARGO_TARGET_DIR/capi/libhuon_capi.a\" lib/libhuon.a",
             "go build ./...",
         ],
         test: &[
