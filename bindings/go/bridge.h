@@ -295,7 +295,8 @@ static inline go_done go_table_open(uintptr_t txn, bool is_multi, bool creates,
 
 static inline go_done go_table_drop(uintptr_t txn, bool is_multi, go_table table)
 {
-    return go_told(is_multi ? huon_multi_drop(GO_TXN, GO_MULTI) : huon_table_drop(GO_TXN, GO_TABLE));
+    return go_told(is_multi ? huon_multi_drop(GO_TXN, GO_MULTI)
+                            : huon_table_drop(GO_TXN, GO_TABLE));
 }
 
 static inline go_done go_table_clear(uintptr_t txn, bool is_multi, go_table table)

@@ -81,7 +81,9 @@ type CopyOptions struct {
 
 // CopyTo copies the database to a new file, which has its name when it is complete and flushed. It
 // ends with the context. An fs.ErrExist if the file exists.
-func (db *DB) CopyTo(ctx context.Context, path string, options CopyOptions) (bytes uint64, err error) {
+func (db *DB) CopyTo(
+	ctx context.Context, path string, options CopyOptions,
+) (bytes uint64, err error) {
 	name, err := cPath(path)
 	if err != nil {
 		return 0, err
@@ -213,7 +215,9 @@ type CompactReport struct {
 
 // Compact makes the file shorter where it is, in many small transactions, while others read and
 // write. It ends with the context, in order and without an error.
-func (db *DB) Compact(ctx context.Context, options CompactOptions) (report CompactReport, err error) {
+func (db *DB) Compact(
+	ctx context.Context, options CompactOptions,
+) (report CompactReport, err error) {
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
 		var found C.huon_compact_report
 		limit := C.uint64_t(millis(options.TimeLimit))
@@ -241,7 +245,21 @@ type Info struct {
 	Commits, Flushes, WrittenBytes uint64 // of this opening
 	UUID                           [16]byte
 	IsPoisoned                     bool // a flush has failed: ErrPoisoned
+	// Journal is whether durable commits go by a journal; JournalBatches, of how many appends it was
+	// made since the last checkpoint.
+	Journal                      JournalState
+	JournalBytes, JournalBatches uint64
 }
+
+// JournalState is whether durable commits go by a journal; see Options.JournalBytes.
+type JournalState int
+
+const (
+	JournalNone    JournalState = C.HUON_JOURNAL_NONE
+	JournalWaiting JournalState = C.HUON_JOURNAL_WAITING // the next durable commit begins it
+	JournalRunning JournalState = C.HUON_JOURNAL_RUNNING
+	JournalFailed  JournalState = C.HUON_JOURNAL_FAILED // until the file was closed everywhere
+)
 
 // Info tells the state of the database.
 func (db *DB) Info() (Info, error) {
@@ -256,6 +274,8 @@ func (db *DB) Info() (Info, error) {
 		UnflushedBytes: uint64(i.unflushed_bytes),
 		Commits:        uint64(i.commits), Flushes: uint64(i.flushes),
 		WrittenBytes: uint64(i.written_bytes), IsPoisoned: bool(i.is_poisoned),
+		Journal: JournalState(i.journal), JournalBytes: uint64(i.journal_bytes),
+		JournalBatches: uint64(i.journal_batches),
 	}
 	for n := range info.UUID {
 		info.UUID[n] = byte(i.uuid[n])

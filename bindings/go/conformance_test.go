@@ -32,8 +32,7 @@ type runner struct {
 	options huon.Options
 	db      *huon.DB
 	txs     map[string]*huon.Tx
-	// Tables that were opened in a transaction: tables and multimaps.
-	steps int
+	steps   int
 }
 
 type step map[string]any
@@ -413,11 +412,14 @@ func casesOf(t *testing.T, path string) caseFile {
 }
 
 func TestConformance(t *testing.T) {
-	own, _ := filepath.Glob("testdata/cases*.json")
 	files, _ := filepath.Glob("../conformance/cases*.json")
+	if len(files) == 0 {
+		t.Skip("there are no cases in ../conformance")
+	}
 	cases, steps := 0, 0
-	for _, path := range append(own, files...) {
+	for _, path := range files {
 		for _, c := range casesOf(t, path).Cases {
+			cases++
 			r := &runner{path: filepath.Join(t.TempDir(), "case.huon")}
 			r.options.Durability = huon.Lazy
 			if err := r.open(); err != nil {
@@ -427,9 +429,7 @@ func TestConformance(t *testing.T) {
 				r.verify(t, fmt.Sprintf("%s, %q, step %d", path, c.Name, i+1), s)
 			}
 			r.close()
-			if filepath.Dir(path) != "testdata" {
-				cases, steps = cases+1, steps+r.steps
-			}
+			steps += r.steps
 		}
 	}
 	fmt.Printf("conformance: %d cases, %d steps\n", cases, steps)

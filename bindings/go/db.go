@@ -83,7 +83,7 @@ func open(path string, name *C.char, options *Options) (*DB, error) {
 		db.timeout = lockTimeout
 	}
 	if options.EvictParked {
-		waits := C.uint32_t(min(millis(options.SlowReader), 1<<31))
+		waits := C.uint32_t(min(millis(options.WaitForReaders), 1<<31))
 		if err := done(C.go_on_slow_reader(db.env, waits)); err != nil {
 			db.Close()
 			return nil, err
@@ -123,7 +123,7 @@ func Delete(path string) (bool, error) {
 // View runs fn in a transaction that reads the newest commit. It returns what fn returns, or the
 // error of a loop in it that nobody asked for.
 func (db *DB) View(fn func(*Tx) error) error {
-	tx, err := db.begin(false)
+	tx, err := db.begin()
 	if err != nil {
 		return err
 	}
@@ -162,7 +162,7 @@ func (db *DB) UpdateContext(ctx context.Context, d Durability, fn func(*Tx) erro
 // lives, the file keeps what it sees. One that is forgotten is ended by the garbage collector, some
 // time.
 func (db *DB) BeginRead() (*Tx, error) {
-	tx, err := db.begin(false)
+	tx, err := db.begin()
 	if err == nil {
 		tx.watch()
 	}
@@ -188,7 +188,7 @@ func (db *DB) TryWrite() (*Tx, error) {
 	return tx, err
 }
 
-func (db *DB) begin(writable bool) (*Tx, error) {
+func (db *DB) begin() (*Tx, error) {
 	if db.closed.Load() {
 		return nil, errDBClosed
 	}

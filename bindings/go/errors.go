@@ -49,6 +49,7 @@ const (
 	ErrPrefixOrder        Code = C.HUON_PREFIX_ORDER  // keys with a prefix do not lie together
 	ErrTablesInside       Code = C.HUON_TABLES_INSIDE
 	ErrTableType          Code = C.HUON_TABLE_TYPE
+	ErrJournal            Code = C.HUON_JOURNAL // it is lost, or not the one that goes with the file
 )
 
 // Wrong calls.

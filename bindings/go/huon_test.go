@@ -20,7 +20,7 @@ import (
 
 // Random operations in a table, and in a sorted slice; cursors and loops of both are compared.
 func TestModel(t *testing.T) {
-	for seed := range uint64(30) {
+	for seed := range uint64(10) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		db := open(t, nil)
 		var model []string
@@ -147,7 +147,9 @@ func walk(
 	return model
 }
 
-func changeAt(t *testing.T, random *rand.Rand, tb *huon.Table, c *huon.Cursor, model []string) []string {
+func changeAt(
+	t *testing.T, random *rand.Rand, tb *huon.Table, c *huon.Cursor, model []string,
+) []string {
 	if random.IntN(3) == 0 {
 		here := string(c.Key())
 		must(t, c.Delete())
@@ -519,6 +521,44 @@ func TestTickets(t *testing.T) {
 }
 
 // Durable commits of goroutines that come at the same time share flushes.
+func TestJournal(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "x.huon")
+	put := func(db *huon.DB, key string) {
+		t.Helper()
+		if err := db.Update(true, func(tx *huon.Tx) error {
+			table, err := tx.CreateTable("t")
+			if err != nil {
+				return err
+			}
+			return table.Put([]byte(key), []byte("v"))
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	db, err := huon.Open(path, &huon.Options{JournalBytes: 1 << 16})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(db, "a")
+	put(db, "b")
+	info, err := db.Info()
+	if err != nil || info.Journal != huon.JournalRunning || info.JournalBytes != 1<<16 ||
+		info.JournalBatches != 1 || info.Durable != info.Newest {
+		t.Fatal(info, err)
+	}
+	if err := db.Close(); err != nil {
+		t.Fatal(err)
+	}
+	db, err = huon.Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer db.Close()
+	if info, err := db.Info(); err != nil || info.Journal != huon.JournalNone {
+		t.Fatal(info, err)
+	}
+}
+
 func TestFlushesAreShared(t *testing.T) {
 	db := open(t, nil)
 	fill(t, db, "t", 1)

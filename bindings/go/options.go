@@ -45,6 +45,13 @@ type Options struct {
 	// FlushAfter has them make one once something was unflushed for so long.
 	FlushAfter time.Duration
 
+	// JournalBytes has durable commits wait for one append to a file beside the database, which all
+	// processes use: 65536 to 64 GiB, 16 MiB is usual; 0: no journal. The two files belong together
+	// until the last one is closed.
+	JournalBytes uint64
+	// GiveUpJournal opens a file whose journal is lost, without the commits that were in it alone.
+	GiveUpJournal bool
+
 	// LockTimeout is how long a transaction waits to become the writer, unless its context ends
 	// before: ErrBusy after that; 30 seconds.
 	LockTimeout time.Duration
@@ -53,10 +60,10 @@ type Options struct {
 	// VerifyAlways verifies checksums of large values each time, not only pages when they are read
 	// first.
 	VerifyAlways bool
-	// EvictParked has a writer that finds no free pages evict readers that are parked, and wait so
-	// many milliseconds for others, before the file grows.
-	EvictParked bool
-	SlowReader  time.Duration
+	// EvictParked has a writer that finds no free pages evict readers that are parked, and wait
+	// for others as long as WaitForReaders says, before the file grows.
+	EvictParked    bool
+	WaitForReaders time.Duration
 }
 
 const lockTimeout = 30 * time.Second
@@ -79,6 +86,8 @@ func (o *Options) numbers() []C.uint64_t {
 	set(o.Durability != Durable, C.HUON_DURABILITY, uint64(o.Durability))
 	set(o.FlushAfterBytes != 0, C.HUON_FLUSH_AFTER_BYTES, o.FlushAfterBytes)
 	set(o.FlushAfter != 0, C.HUON_FLUSH_AFTER_MS, millis(o.FlushAfter))
+	set(o.JournalBytes != 0, C.HUON_JOURNAL_BYTES, o.JournalBytes)
+	set(o.GiveUpJournal, C.HUON_GIVE_UP_JOURNAL, 1)
 	set(o.WriteBufferBytes != 0, C.HUON_WRITE_BUFFER_BYTES, o.WriteBufferBytes)
 	set(o.VerifyAlways, C.HUON_VERIFY, 1)
 	return all

@@ -66,7 +66,9 @@ func ExampleTx_CreateTable_keyspaces() {
 	db, _ := huon.OpenInMemory(nil)
 	defer db.Close()
 	err := db.Update(false, func(tx *huon.Tx) error {
-		for name, text := range map[string]string{"arrival": "Good day.", "parting": "さようなら。"} {
+		for name, text := range map[string]string{
+			"arrival": "Good day.", "parting": "\u3055\u3088\u3046\u306a\u3089\u3002",
+		} {
 			table, err := tx.CreateTable(name)
 			if err != nil {
 				return err
@@ -84,7 +86,7 @@ func ExampleTx_CreateTable_keyspaces() {
 			if err != nil {
 				return err
 			}
-			fmt.Printf("%s: %s\n", name, value)
+			fmt.Printf("%s: %+q\n", name, value)
 		}
 		return nil
 	})
@@ -92,8 +94,8 @@ func ExampleTx_CreateTable_keyspaces() {
 		panic(err)
 	}
 	// Output:
-	// arrival: Good day.
-	// parting: さようなら。
+	// arrival: "Good day."
+	// parting: "\u3055\u3088\u3046\u306a\u3089\u3002"
 }
 
 // A keyspace is gone through by a cursor that has not begun, from a key, and backwards.

@@ -337,7 +337,8 @@ func TestMisuse(t *testing.T) {
 	panics("tx closed", func() { bucket.Get(b("k")) })
 	panics("tx closed", func() { cursor.Next() })
 	panics("tx closed", func() { tx.Bucket(b("u")) })
-	if err := db.View(func(tx *bolt.Tx) error { return bucket.Delete(b("k")) }); err != bolt.ErrTxClosed {
+	err = db.View(func(tx *bolt.Tx) error { return bucket.Delete(b("k")) })
+	if err != bolt.ErrTxClosed {
 		t.Error(err)
 	}
 }

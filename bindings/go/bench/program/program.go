@@ -198,7 +198,8 @@ func (s *Store) mistakes() error {
 	})
 	fmt.Fprintln(s.out, "it stopped:", err == stop)
 	err = s.db.View(func(tx *bolt.Tx) error {
-		fmt.Fprintln(s.out, tx.Bucket([]byte("undone")) == nil, tx.Bucket(tasks).Get([]byte("plain")) == nil)
+		undone, plain := tx.Bucket([]byte("undone")), tx.Bucket(tasks).Get([]byte("plain"))
+		fmt.Fprintln(s.out, undone == nil, plain == nil)
 		return tx.Bucket(log).Put([]byte("k"), nil)
 	})
 	fmt.Fprintln(s.out, err)
