@@ -16,8 +16,8 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.nio.file.Files;
 import java.nio.file.Path;
-import java.util.LinkedHashMap;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * The functions of huon.h: a handle and a descriptor each, which {@code HeaderTest} compares with
@@ -43,7 +43,7 @@ final class Native {
     private static final Linker LINKER = Linker.nativeLinker();
     private static final SymbolLookup LIBRARY = load();
     /** All functions, by name. */
-    static final Map<String, FunctionDescriptor> FUNCTIONS = new LinkedHashMap<>();
+    static final Map<String, FunctionDescriptor> FUNCTIONS = new ConcurrentHashMap<>();
 
     /** All memory: for addresses that the library has just given, while nothing can end them. */
     static final MemorySegment ALL = MemorySegment.NULL.reinterpret(Long.MAX_VALUE);

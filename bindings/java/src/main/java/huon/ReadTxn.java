@@ -53,16 +53,24 @@ public final class ReadTxn extends Txn {
 
     @Override
     public void close() {
-        if (!isOpen()) {
-            return;
+        if (core.lock != null) {
+            core.lock.lock();
+            try {
+                end();
+            } finally {
+                core.lock.unlock();
+            }
+        } else if (owner != null) {
+            checkThread();
+            end();
         }
-        Core core = enter();
-        try {
+    }
+
+    private void end() {
+        if (core.handle != 0) {
             done(call(Native.ABORT, core.end()));
             core.ended();
             owner = null;
-        } finally {
-            exit();
         }
     }
 }

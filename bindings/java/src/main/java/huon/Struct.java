@@ -7,9 +7,9 @@ import java.lang.foreign.StructLayout;
 import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.HashMap;
-import java.util.LinkedHashMap;
 import java.util.List;
 import java.util.Map;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * A structure of huon.h: its fields by name, with the padding that C puts between them. All are
@@ -17,8 +17,8 @@ import java.util.Map;
  * now and then: a field is looked up by its name.
  */
 final class Struct {
-    /** All structures that were made so far. */
-    static final Map<String, Struct> ALL = new LinkedHashMap<>();
+    /** All structures that were made so far, by classes that any thread may have loaded. */
+    static final Map<String, Struct> ALL = new ConcurrentHashMap<>();
 
     private final StructLayout layout;
     private final Map<String, Long> offsets = new HashMap<>();

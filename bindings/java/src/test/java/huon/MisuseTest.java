@@ -497,7 +497,7 @@ final class MisuseTest {
     void abandonedScansCostNothingForLong() {
         try (ReadTxn txn = env.read()) {
             Table table = txn.table("t");
-            for (int i = 0; i < 100_000; i++) {
+            for (int i = 0; i < 20_000; i++) {
                 Iterator<Entry> iterator = table.entries().iterator();
                 assertTrue(iterator.hasNext());
             }
