@@ -19,12 +19,16 @@ final class OfHuon implements Store {
     private static final int BATCH = 64;
 
     private final Env env;
+    /** A file of its own for durable puts, as lmdbjava has. */
+    private final Env durable;
     private final byte[] key = new byte[KEY_BYTES];
     private final byte[] value = new byte[VALUE_BYTES];
 
     OfHuon(Path folder) {
         env = Huon.open(folder.resolve("data.huon"), new Options().durability(Durability.LAZY));
         env.update(txn -> txn.createTable("t"));
+        durable = Huon.open(folder.resolve("durable.huon"));
+        durable.update(txn -> txn.createTable("t"));
     }
 
     @Override
@@ -41,10 +45,10 @@ final class OfHuon implements Store {
 
     @Override
     public void putDurably(int number) {
-        try (WriteTxn txn = env.write()) {
+        try (WriteTxn txn = durable.write()) {
             Store.key(number, key);
             txn.table("t").put(key, value);
-            txn.commit(Durability.DURABLE);
+            txn.commit();
         }
     }
 
@@ -130,5 +134,6 @@ final class OfHuon implements Store {
     @Override
     public void close() {
         env.close();
+        durable.close();
     }
 }
