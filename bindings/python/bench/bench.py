@@ -30,9 +30,10 @@ class Huon:
 
     def __init__(self, folder: Path) -> None:
         self.env = huon.open(folder / "data.huon", durability="lazy")
+        self.durable = huon.open(folder / "durable.huon")
 
     def put(self, pairs: list[tuple[bytes, bytes]], durable: bool = False) -> None:
-        with self.env.write(durability="durable" if durable else None) as txn:
+        with (self.durable if durable else self.env).write() as txn:
             put = txn["t"].put
             for one, value in pairs:
                 put(one, value)
