@@ -18,8 +18,8 @@ const CLOSED: Fault = Fault::Misuse("the environment is closed");
 
 /// So long signals have to wait while a lock is waited for.
 const SLICE: Duration = Duration::from_millis(50);
-/// A wait for the writer lock has one slice as long as the engine takes to find that the thread
-/// waits for itself, after so many short ones.
+/// A wait for the writer lock has a slice as long as the engine takes to find that the thread waits
+/// for itself, after so many short ones, and again and again: the process may have been stopped.
 const LONG_SLICE: Duration = Duration::from_millis(700);
 const SHORT_SLICES: u32 = 4;
 
@@ -50,7 +50,8 @@ impl Wait {
             py.check_signals()?;
             let now = Instant::now();
             let left = self.end.map_or(Duration::MAX, |end| end.saturating_duration_since(now));
-            let slice = if self.long && number == SHORT_SLICES { LONG_SLICE } else { SLICE };
+            let is_long = self.long && number % (SHORT_SLICES + 1) == SHORT_SLICES;
+            let slice = if is_long { LONG_SLICE } else { SLICE };
             if let Some(answer) = py.detach(|| attempt(slice.min(left)))? {
                 return Ok(Some(answer));
             }
