@@ -173,8 +173,8 @@ fn a_range_is_shown_without_a_cursor() {
     }
     let mut pairs = [huon_pair::of(b"", b""); 3];
     let pairs = pairs.as_mut_ptr();
-    // SAFETY: there is room for so many.
     let some = |range: Option<&huon_range<'_>>, back, n| {
+        // SAFETY: there is room for so many.
         get(|count| unsafe { huon_range_many(txn, t, range, back, pairs, n, count) })
     };
     assert_eq!(some(None, true, 3), Ok(3));
@@ -188,6 +188,7 @@ fn a_range_is_shown_without_a_cursor() {
     );
     assert_eq!(some(None, false, 0), Ok(0));
     // The main table's records are shown, and not the names of tables.
+    // SAFETY: no options are given.
     let main = get(|table| unsafe { huon_table_open(txn, of(""), ptr::null(), table) }).unwrap();
     ok(put(txn, main, "a", "1"));
     ok(put(txn, main, "z", "2"));
