@@ -280,9 +280,9 @@ fn sealed_image(
 }
 
 /// Whether a lock file, in which snapshot `sealed` is the newest and `durable` the durable meta, is
-/// older than the files: the journal leads to a newer snapshot; or it was begun anew, or written
-/// over from the place on which that meta names, which it is only when a newer one is durable
-/// (J4.2). Of that meta nothing could be recovered any more.
+/// older than the files: the journal leads to a newer snapshot; or the batch before the place that
+/// this meta names is gone, which it may be only once a newer meta is durable (J4.2). From the
+/// older one nothing could be recovered any more.
 fn was_put_back(
     store: &Store,
     journal: &dyn JournalFile,
