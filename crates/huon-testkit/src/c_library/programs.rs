@@ -121,9 +121,11 @@ impl Library {
                 let flags = [&[level, "-Wpedantic", &include], watch].concat();
                 match built.compile("c++", &flags, &source, &built.link()) {
                     Ok(program) => {
+                        // It makes files anew.
+                        let own = tempfile::tempdir_in(built.path()).expect("a directory");
                         let mut command = built.command(&program);
                         let run = command.env("ASAN_OPTIONS", "detect_leaks=0");
-                        let run = run.current_dir(built.path()).output();
+                        let run = run.current_dir(own.path()).output();
                         check(&source, &run.expect("a program"));
                     }
                     Err(said) if watch.is_empty() => panic!("{source}:\n{said}"),
