@@ -99,6 +99,32 @@ impl Cursor {
         }
     }
 
+    /// As [`huon::Cursor::walk`].
+    fn walk(
+        &mut self,
+        txn: &impl Txn,
+        forward: bool,
+        most: usize,
+        mut take: impl FnMut(&[u8], &[u8]) -> bool,
+    ) -> huon::Result<()> {
+        let Cursor { walk, span } = self;
+        let to = end(if forward { &span.to } else { &span.from });
+        match walk {
+            Walk::Table(cursor) => cursor.walk(txn, forward, to, most, take).map(drop),
+            Walk::Multi(cursor) => cursor.walk(txn, forward, to, most, take).map(drop),
+            Walk::Lsm(_) => {
+                for _ in 0..most {
+                    let Some((key, value)) = self.step(txn, forward)? else { break };
+                    if !take(key, value) {
+                        self.step(txn, !forward)?;
+                        break;
+                    }
+                }
+                Ok(())
+            }
+        }
+    }
+
     fn check_free(&self) -> Res<()> {
         let is_free = self.span.is_all();
         if is_free { Ok(()) } else { Err(BOUND) }
@@ -368,38 +394,17 @@ pub extern "C" fn huon_cursor_prev(
     border("huon_cursor_prev", || step(cursor, txn, false, pair))
 }
 
-/// Takes steps until `take` wants no more, or there are none.
+/// Takes `most` steps at most, as long as `take` takes what it is shown.
 fn walk(
     cursor: *mut huon_cursor,
     txn: *mut huon_txn,
     forward: bool,
-    mut take: impl FnMut(&[u8], &[u8]) -> Taken,
+    most: usize,
+    take: impl FnMut(&[u8], &[u8]) -> bool,
 ) -> Res<()> {
     with_cursor(cursor, |cursor| {
-        look(txn, |view| {
-            in_txn!(view, txn => {
-                while let Some((key, value)) = cursor.step(txn, forward)? {
-                    match take(key, value) {
-                        Taken::More => {}
-                        Taken::Last => break,
-                        Taken::Not => {
-                            cursor.step(txn, !forward)?;
-                            break;
-                        }
-                    }
-                }
-                Ok(())
-            })
-        })
+        look(txn, |view| Ok(in_txn!(view, txn => cursor.walk(txn, forward, most, take)?)))
     })
-}
-
-/// What becomes of a record, and of the walk.
-enum Taken {
-    More,
-    Last,
-    /// It does not fit, and comes again with the next walk.
-    Not,
 }
 
 fn fill(
@@ -412,13 +417,13 @@ fn fill(
     let count = wanted(count)?;
     count.write(0);
     let (mut filled, all) = (0, room.len());
-    if all > 0 {
-        walk(cursor, txn, forward, |key, value| {
-            room[filled] = shown_pair((key, value));
-            filled += 1;
-            if filled < all { Taken::More } else { Taken::Last }
-        })?;
-    }
+    let mut free = room.iter_mut();
+    walk(cursor, txn, forward, all, |key, value| {
+        let Some(place) = free.next() else { return false };
+        *place = shown_pair((key, value));
+        filled += 1;
+        true
+    })?;
     count.write(filled);
     if filled > 0 || all == 0 { Ok(()) } else { Err(Fault::NOT_FOUND) }
 }
@@ -475,16 +480,11 @@ pub unsafe extern "C" fn huon_cursor_next_packed(
         // SAFETY: A2.
         let mut packer = Packer::new(unsafe { crate::bytes::room(room, capacity) }?);
         let mut missing = 0;
-        if records > 0 {
-            walk(cursor, txn, !backwards, |key, value| match packer.add(key, value) {
-                Ok(packed) if packed < records => Taken::More,
-                Ok(_) => Taken::Last,
-                Err(bytes) => {
-                    missing = bytes;
-                    Taken::Not
-                }
-            })?;
-        }
+        walk(cursor, txn, !backwards, records, |key, value| {
+            let added = packer.add(key, value);
+            missing = added.err().unwrap_or(0);
+            missing == 0
+        })?;
         count.write(packer.count);
         used.write(if packer.count == 0 { missing } else { packer.used });
         let is_over = packer.count == 0 && missing == 0 && records > 0;

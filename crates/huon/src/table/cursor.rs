@@ -119,6 +119,23 @@ mod sealed {
     }
 }
 
+/// The end of the way that a cursor goes.
+pub(super) struct Limit<'t, 'e> {
+    order: AnyOrder<'t>,
+    end: &'e [u8],
+    is_included: bool,
+    /// How keys that come before it compare with it.
+    before: Ordering,
+}
+
+impl Limit<'_, '_> {
+    #[inline(always)]
+    pub(super) fn has(&self, key: &[u8]) -> bool {
+        let found = self.order.compare(key, self.end);
+        found == self.before || self.is_included && found.is_eq()
+    }
+}
+
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// A cursor, before the first record.
     pub fn cursor(self) -> Cursor<K, V> {
@@ -241,7 +258,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     #[inline(always)]
-    fn step_until<'t>(
+    pub(super) fn step_until<'t>(
         &mut self,
         txn: AnyTxn<'t>,
         forward: bool,
@@ -264,23 +281,44 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     #[inline(always)]
     fn is_within(&self, txn: AnyTxn<'_>, forward: bool, end: Bound<K::In<'_>>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let (end, is_included) = match encoded::<K>(end.as_ref(), &mut scratch)? {
-            Bound::Unbounded => return Ok(true),
+        let limit = self.limit(txn, forward, encoded::<K>(end.as_ref(), &mut scratch)?)?;
+        Ok(limit.is_none_or(|limit| limit.has(self.standing.pair().0)))
+    }
+
+    /// Whether there was no memory to remember the record that was passed last.
+    #[inline(always)]
+    pub(super) fn is_lost(&self) -> bool {
+        self.standing.gap == Gap::Lost
+    }
+
+    /// What a bound on the way means in the tree that the path leads through; `None`: nothing.
+    #[inline(always)]
+    pub(super) fn limit<'t, 'e>(
+        &self,
+        txn: AnyTxn<'t>,
+        forward: bool,
+        end: Bound<&'e [u8]>,
+    ) -> Result<Option<Limit<'t, 'e>>> {
+        let (end, is_included) = match end {
+            Bound::Unbounded => return Ok(None),
             Bound::Included(end) => (end, true),
             Bound::Excluded(end) => (end, false),
         };
-        if self.standing.gap == Gap::Lost {
+        if self.is_lost() {
             return Err(Error::OutOfMemory);
         }
         let order = txn.order(self.standing.id, self.standing.tree())?;
-        let found = order.compare(self.standing.pair().0, end);
         let before = if forward { Ordering::Less } else { Ordering::Greater };
-        Ok(found == before || is_included && found.is_eq())
+        Ok(Some(Limit { order, end, is_included, before }))
     }
 
     /// Inlined, so that each direction has code of its own.
     #[inline(always)]
-    fn step<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+    pub(super) fn step<'t>(
+        &mut self,
+        txn: AnyTxn<'t>,
+        forward: bool,
+    ) -> Result<Option<Record<'t, K, V>>> {
         self.place(txn)?;
         while let Some((key, value)) = self.pass(txn, forward)? {
             // A cursor of the main table passes over the records of named tables.

@@ -20,3 +20,4 @@ mod standing;
 pub(crate) mod txn;
 pub(crate) mod value;
 pub(crate) mod verbs;
+mod walk;

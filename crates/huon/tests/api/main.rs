@@ -36,3 +36,4 @@ mod types;
 mod unknown;
 mod verbs;
 mod waiting;
+mod walks;
