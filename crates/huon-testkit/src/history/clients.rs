@@ -186,8 +186,12 @@ impl History {
         let txn = env.read()?;
         let id = txn.id();
         let mut owed = self.commits.range(durable..).rev().map(|(_, model)| model);
-        // An opening that replays a journal repairs, which takes another id.
-        let replayed = owed.find(|model| self.config.journal && model.compare(&txn).is_ok());
+        // An opening that replays a journal repairs, which takes another id. Commits may differ by
+        // their limits alone.
+        let limits = Some(env.info()?.geometry);
+        let replayed = owed.find(|model| {
+            self.config.journal && model.geometry == limits && model.compare(&txn).is_ok()
+        });
         let Some(model) = self.commits.get(&id).filter(|_| id >= durable).or(replayed) else {
             let known: Vec<u64> = self.commits.keys().copied().collect();
             return Err(Stop::Fail(format!(
