@@ -282,6 +282,8 @@ pub(crate) enum Bug {
     AnchorForgotten = 431,
     /// The look for the batch before the place that the lock file has, in going on from it (J2.3).
     JournalPutBack = 432,
+    /// The end of metas that are not whole, before a replay writes its first page (J5.9).
+    TornMetaKept = 433,
 }
 
 /// Whether a bug is planted.

@@ -15,7 +15,7 @@ use crate::{Durability, Env, Error, Recovery, Ticket, WriteTxn};
 
 const JOURNAL_BYTES: u64 = 256 << 10;
 
-fn options() -> crate::Options {
+pub(super) fn options() -> crate::Options {
     let mut options = super::tests::options();
     options.journal(JOURNAL_BYTES);
     options
@@ -27,7 +27,7 @@ fn after_power_loss(disk: &SimDisk, journal: &[u8]) -> SimDisk {
 }
 
 /// A machine with so many durable commits, of which only the first has been a checkpoint.
-fn with_commits(commits: u64) -> (SimDisk, Env) {
+pub(super) fn with_commits(commits: u64) -> (SimDisk, Env) {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
     let env = options().open_simulated(&disk).unwrap();
     put_all(&env, 0..commits);
@@ -431,127 +431,6 @@ fn a_place_in_a_journal_of_another_time_is_forgotten() {
     let lost = lost.with_journal_image(&machine.flushed_journal_image());
     let env = options().open_simulated(&lost).unwrap();
     (0..4).for_each(|key| assert!(has(&env, key), "key {key}"));
-}
-
-/// A file as a power loss may leave it: what was flushed, and any part of what was written since.
-#[derive(Clone, Default)]
-struct Crashable {
-    flushed: Vec<u8>,
-    pending: Vec<(usize, Vec<u8>)>,
-}
-
-impl Crashable {
-    fn write(&mut self, at: u64, bytes: &[u8], step: usize) {
-        let mut at = at as usize;
-        for piece in bytes.chunks(step) {
-            self.pending.push((at, piece.to_vec()));
-            at += piece.len();
-        }
-    }
-
-    fn flush(&mut self) {
-        self.flushed = self.with(|_| true);
-        self.pending.clear();
-    }
-
-    fn with(&self, mut keeps: impl FnMut(usize) -> bool) -> Vec<u8> {
-        let mut image = self.flushed.clone();
-        for (number, (at, bytes)) in self.pending.iter().enumerate() {
-            if keeps(number) {
-                image[*at..*at + bytes.len()].copy_from_slice(bytes);
-            }
-        }
-        image
-    }
-}
-
-/// Commits of every kind, each of which adds the next key; when each was acknowledged as durable.
-fn mixed_commits(env: &Env, disk: &SimDisk, random: &mut impl FnMut(u64) -> u64) -> Vec<usize> {
-    let mut acknowledged = Vec::new();
-    for key in 0..60 {
-        let durability = match random(10) {
-            0 => Durability::Lazy,
-            1 => Durability::NoMetaSync,
-            _ => Durability::Durable,
-        };
-        let mut txn = env.write().unwrap();
-        let t = txn.create_table(&T).unwrap();
-        // Some are large, and have no record, or not one that fits the ring.
-        let bytes = [20, 20, 20, 100, 3000, 30_000][random(6) as usize];
-        t.put(&mut txn, key, &vec![key as u8; bytes]).unwrap();
-        if random(5) == 0 {
-            let ticket = txn.commit_ticket().unwrap();
-            if random(2) == 0 {
-                continue;
-            }
-            ticket.wait().unwrap();
-        } else {
-            txn.commit_with(durability).unwrap();
-            if durability != Durability::Durable {
-                continue;
-            }
-        }
-        acknowledged.resize(key as usize + 1, disk.event_count());
-    }
-    acknowledged
-}
-
-/// How many keys there are; all below the first that is missing.
-fn keys_there(env: &Env) -> usize {
-    let there = (0..64).take_while(|key| has(env, *key)).count();
-    (there as u64..64).for_each(|key| assert!(!has(env, key), "key {key} without {there}"));
-    there
-}
-
-#[test]
-fn no_power_loss_takes_what_was_acknowledged() {
-    let mut cases = 0;
-    for seed in 1..crate::testing::sized(20, 4) as u64 {
-        let mut state = seed;
-        let mut random = move |below: u64| {
-            state ^= state << 13;
-            state ^= state >> 7;
-            state ^= state << 17;
-            state % below
-        };
-        let disk = SimDisk::new(8 << 20).unwrap();
-        let env = options().open_simulated(&disk).unwrap();
-        let opened_at = disk.event_count();
-        let acknowledged = mixed_commits(&env, &disk, &mut random);
-        std::mem::forget(env);
-        let (mut data, mut journal) = (Crashable::default(), Crashable::default());
-        for (at, event) in disk.events().iter().enumerate() {
-            match event {
-                Event::Write { offset, bytes } => data.write(*offset, bytes, 256),
-                Event::Grow { to, .. } => data.flushed.resize(*to as usize, 0),
-                Event::Shrink { to, .. } => data.flushed.truncate(*to as usize),
-                Event::Sync => data.flush(),
-                Event::JournalMade { bytes } => journal.flushed = vec![0; *bytes as usize],
-                Event::JournalWrite { offset, bytes } => journal.write(*offset, bytes, 1024),
-                Event::JournalSync => journal.flush(),
-                Event::SyncLost => unreachable!("no flush fails"),
-            }
-            let owed = acknowledged.iter().filter(|when| **when <= at + 1).count();
-            let is_flush = matches!(event, Event::Sync | Event::JournalSync);
-            let is_chosen = at >= opened_at && (is_flush || random(6) == 0);
-            for round in 0..if is_chosen { 3 } else { 0 } {
-                let percent = [0, 100, 50][round];
-                let image = data.with(|_| random(100) < percent);
-                let image_of_journal = journal.with(|_| random(100) < [50, 0, 80][round]);
-                let crashed = SimDisk::from_image(&image, 8 << 20).unwrap();
-                let crashed = crashed.with_journal_image(&image_of_journal);
-                let opened = options().open_simulated(&crashed);
-                let env = opened.unwrap_or_else(|error| panic!("{seed}, event {at}: {error}"));
-                let there = keys_there(&env);
-                assert!(there >= owed, "{seed}, event {at}: {there} of {owed} keys");
-                assert!(env.check().unwrap().is_clean(), "{seed}, event {at}");
-                put(&env, there as u64, Durability::Durable);
-                assert_eq!(keys_there(&env), there + 1);
-                cases += 1;
-            }
-        }
-    }
-    crate::figure("crash", cases);
 }
 
 /// A snapshot that the lock file does not know any more is damage, and no flush of the journal

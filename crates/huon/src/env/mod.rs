@@ -13,6 +13,8 @@ mod ids_tests;
 mod in_memory;
 mod info;
 #[cfg(test)]
+mod journal_crash_tests;
+#[cfg(test)]
 mod journal_option_tests;
 #[cfg(test)]
 mod journal_tests;

@@ -17,6 +17,10 @@ use crate::os::{JOURNAL_BATCH_BYTES_MAX, JournalFile};
 use crate::page::{META_BYTES, Meta, Ptr, Txnid, difference, header, meta_checksum};
 use crate::planted::{self, Bug};
 use crate::store::Store;
+use crate::txn::recovery::known_metas;
+
+/// So much of a write is on a disk whole, or not at all.
+const SECTOR_BYTES: usize = 512;
 
 /// A snapshot on its way: its meta, as an image has it.
 struct State {
@@ -45,6 +49,9 @@ pub(crate) fn replay(store: &Store, journal: &dyn JournalFile, meta: &Meta) -> R
         for record in batch.records() {
             let record = record.ok_or_else(|| damaged("a record in the journal makes no sense"))?;
             if record.txnid > state.meta.txnid {
+                if !replayed {
+                    end_torn_metas(store)?;
+                }
                 state = apply(store, &state, &record)?;
                 replayed = true;
             }
@@ -206,6 +213,22 @@ impl<'j> JournalReader<'j> {
         self.bytes.truncate(length);
         Ok(())
     }
+}
+
+/// J5.9: takes its first sector from each meta that is not whole, before any page is written. The
+/// sectors that such a meta lacks may be those of the meta that ends the repair, of which a second
+/// power loss may leave only these: they would complete a meta whose pages the replay has written
+/// over. No write of the other sectors, as zeros or else, may do the same.
+fn end_torn_metas(store: &Store) -> Result<()> {
+    if planted::is(Bug::TornMetaKept) {
+        return Ok(());
+    }
+    let metas = known_metas(&*store.storage)?;
+    let torn = (0..metas.len()).filter(|&slot| metas[slot].is_err());
+    for slot in torn.clone() {
+        store.storage.write_at(&[&[0; SECTOR_BYTES]], (slot * META_BYTES) as u64)?;
+    }
+    if torn.count() > 0 { store.storage.sync() } else { Ok(()) }
 }
 
 /// The snapshot that a record leads to, with its pages written.
