@@ -403,7 +403,7 @@ fn walk(
     take: impl FnMut(&[u8], &[u8]) -> bool,
 ) -> Res<()> {
     with_cursor(cursor, |cursor| {
-        look(txn, |view| Ok(in_txn!(view, txn => cursor.walk(txn, forward, most, take)?)))
+        look(txn, |view| in_txn!(view, txn => Ok(cursor.walk(txn, forward, most, take)?)))
     })
 }
 

@@ -14,7 +14,7 @@ use crate::table::multi::Multi;
 use crate::table::standing::{Gap, Standing};
 use crate::table::txn::{AnyTxn, Txn, encoded};
 use crate::tree::pair_path::PairPath;
-use crate::tree::values::Orders;
+use crate::tree::values::{Orders, Pair};
 use crate::tree::view::TreeView;
 
 /// A cursor: a gap between two records of a [`Table`], or between two pairs of a
@@ -136,6 +136,11 @@ impl Limit<'_, '_> {
     }
 }
 
+#[inline(always)]
+fn decoded<'t, K: Codec, V: Codec>((key, value): Pair<'t>) -> Result<Record<'t, K, V>> {
+    Ok((K::decode(key)?, V::decode(value)?))
+}
+
 impl<K: KeyCodec, V: Codec> Table<K, V> {
     /// A cursor, before the first record.
     pub fn cursor(self) -> Cursor<K, V> {
@@ -220,7 +225,7 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     /// As [`Cursor::next`] up to a bound: a record beyond it is not returned, and the cursor stays
-    /// before that.
+    /// where it is. Records that are added there later, up to the bound, are still returned.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -258,37 +263,18 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
     }
 
     #[inline(always)]
-    pub(super) fn step_until<'t>(
+    fn step_until<'t>(
         &mut self,
         txn: AnyTxn<'t>,
         forward: bool,
         end: Bound<K::In<'_>>,
     ) -> Result<Option<Record<'t, K, V>>> {
-        let found = self.step(txn, forward)?;
-        if found.is_none() || self.is_within(txn, forward, end)? {
-            return Ok(found);
-        }
-        self.standing.turn(match (S::MANY, forward) {
-            (false, true) => Gap::BeforeKey,
-            (false, false) => Gap::AfterKey,
-            (true, true) => Gap::BeforePair,
-            (true, false) => Gap::AfterPair,
-        });
-        Ok(None)
-    }
-
-    /// Whether the record that was just returned does not lie beyond a bound.
-    #[inline(always)]
-    fn is_within(&self, txn: AnyTxn<'_>, forward: bool, end: Bound<K::In<'_>>) -> Result<bool> {
         let mut scratch = Scratch::default();
-        let limit = self.limit(txn, forward, encoded::<K>(end.as_ref(), &mut scratch)?)?;
-        Ok(limit.is_none_or(|limit| limit.has(self.standing.pair().0)))
-    }
-
-    /// Whether there was no memory to remember the record that was passed last.
-    #[inline(always)]
-    pub(super) fn is_lost(&self) -> bool {
-        self.standing.gap == Gap::Lost
+        let end = encoded::<K>(end.as_ref(), &mut scratch)?;
+        self.place(txn)?;
+        let limit = self.limit(txn, forward, end)?;
+        let is_within = |key: &[u8]| limit.as_ref().is_none_or(|limit| limit.has(key));
+        self.step_if(txn, forward, |key, _| is_within(key))?.map(decoded::<K, V>).transpose()
     }
 
     /// What a bound on the way means in the tree that the path leads through; `None`: nothing.
@@ -304,9 +290,6 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
             Bound::Included(end) => (end, true),
             Bound::Excluded(end) => (end, false),
         };
-        if self.is_lost() {
-            return Err(Error::OutOfMemory);
-        }
         let order = txn.order(self.standing.id, self.standing.tree())?;
         let before = if forward { Ordering::Less } else { Ordering::Greater };
         Ok(Some(Limit { order, end, is_included, before }))
@@ -314,18 +297,28 @@ impl<K: KeyCodec, V: Codec, S: Shape> Cursor<K, V, S> {
 
     /// Inlined, so that each direction has code of its own.
     #[inline(always)]
-    pub(super) fn step<'t>(
+    fn step<'t>(&mut self, txn: AnyTxn<'t>, forward: bool) -> Result<Option<Record<'t, K, V>>> {
+        self.place(txn)?;
+        self.step_if(txn, forward, |_, _| true)?.map(decoded::<K, V>).transpose()
+    }
+
+    /// Steps over the record that comes, if it `is_wanted`. The path leads to the gap.
+    #[inline(always)]
+    pub(super) fn step_if<'t>(
         &mut self,
         txn: AnyTxn<'t>,
         forward: bool,
-    ) -> Result<Option<Record<'t, K, V>>> {
-        self.place(txn)?;
+        mut is_wanted: impl FnMut(&'t [u8], &'t [u8]) -> bool,
+    ) -> Result<Option<Pair<'t>>> {
         while let Some((key, value)) = self.pass(txn, forward)? {
             // A cursor of the main table passes over the records of named tables.
-            if let Some(value) = value {
-                self.stand_beyond((key, value), forward);
-                return Ok(Some((K::decode(key)?, V::decode(value)?)));
+            let Some(value) = value else { continue };
+            if !is_wanted(key, value) {
+                self.standing.lose_path();
+                break;
             }
+            self.stand_beyond((key, value), forward);
+            return Ok(Some((key, value)));
         }
         Ok(None)
     }

@@ -66,6 +66,12 @@ impl Standing {
         (self.key.bytes(), self.value.bytes())
     }
 
+    /// Whether there was no memory to remember the gap by.
+    #[inline]
+    pub(super) fn is_lost(&self) -> bool {
+        self.gap == Gap::Lost
+    }
+
     /// Moves to another gap beside the same pair, which must be looked for.
     pub(super) fn turn(&mut self, gap: Gap) {
         (self.gap, self.placed) = (gap, None);

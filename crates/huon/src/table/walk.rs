@@ -6,7 +6,7 @@ use std::ops::Bound;
 use crate::error::Result;
 use crate::store::source::PageSource;
 use crate::table::codec::Bytes;
-use crate::table::cursor::{Cursor, Limit, Shape};
+use crate::table::cursor::{Cursor, Shape};
 use crate::table::txn::{AnyTxn, Txn};
 use crate::tree::path::Passed;
 use crate::tree::view::TreeView;
@@ -49,22 +49,23 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
         mut take: impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> Result<usize> {
         let (txn, mut taken) = (txn.any(), 0);
-        while taken < most
-            && let Some((key, value)) = self.step_until(txn, forward, end)?
-        {
-            if !take(key, value) {
-                self.step(txn, !forward)?;
+        while taken < most {
+            self.place(txn)?;
+            let limit = self.limit(txn, forward, end)?;
+            let is_within = |key: &[u8]| limit.as_ref().is_none_or(|limit| limit.has(key));
+            let mut takes = |key, value| is_within(key) && take(key, value);
+            if self.step_if(txn, forward, &mut takes)?.is_none() {
                 break;
             }
             taken += 1;
-            if self.is_lost() {
-                break;
-            }
-            let limit = self.limit(txn, forward, end)?;
-            let (way, left) = ((forward, limit.as_ref()), most - taken);
             let (more, goes_on) = match txn {
-                AnyTxn::Read(read) => self.walk_in_leaf(&read.snapshot, way, left, &mut take),
-                AnyTxn::Write(write) => self.walk_in_leaf(write.pages(), way, left, &mut take),
+                _ if self.standing.is_lost() => break,
+                AnyTxn::Read(read) => {
+                    self.walk_in_leaf(&read.snapshot, forward, most - taken, takes)
+                }
+                AnyTxn::Write(write) => {
+                    self.walk_in_leaf(write.pages(), forward, most - taken, takes)
+                }
             };
             taken += more;
             if !goes_on {
@@ -80,15 +81,15 @@ impl<S: Shape> Cursor<Bytes, Bytes, S> {
     fn walk_in_leaf<'t, P: PageSource>(
         &mut self,
         source: &'t P,
-        (forward, limit): (bool, Option<&Limit<'_, '_>>),
+        forward: bool,
         most: usize,
-        mut take: impl FnMut(&'t [u8], &'t [u8]) -> bool,
+        mut takes: impl FnMut(&'t [u8], &'t [u8]) -> bool,
     ) -> (usize, bool) {
         let (mut taken, mut goes_on) = (0, true);
         let (mut last, mut stands) = (None, self.path.in_leaf());
         let began = stands;
         let each = |key: &'t [u8], value: &'t [u8], passed: Passed| {
-            goes_on = goes_on && limit.is_none_or(|limit| limit.has(key)) && take(key, value);
+            goes_on = goes_on && takes(key, value);
             if goes_on {
                 taken += 1;
                 stands = passed.place.unwrap_or_else(|| began.keys_on(taken, forward));

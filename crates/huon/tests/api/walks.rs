@@ -28,7 +28,7 @@ fn filled() -> Env {
             multi.put(&mut txn, &key(n * 2), &key(value)).unwrap();
         }
     }
-    for name in ["0003", "0005", "0200", "0333"] {
+    for name in ["0003", "0005", "0201", "0333"] {
         txn.create_table(&TableDef::<Bytes, Bytes>::new(name)).unwrap();
     }
     txn.commit().unwrap();
@@ -134,4 +134,24 @@ fn a_walk_ends_where_the_order_says() {
     };
     cursor.walk(&txn, true, Bound::Included(b"ab"), 9, take).unwrap();
     assert_eq!(found, ["ca", "ab"]);
+}
+
+/// At the end of a range a cursor stays behind what it returned last.
+#[test]
+fn what_is_put_at_the_end_of_a_range_is_shown() {
+    let env = Env::in_memory().unwrap();
+    let mut txn = env.write().unwrap();
+    let table = txn.create_table(&TableDef::<Bytes, Bytes>::new("t")).unwrap();
+    for text in ["a", "x"] {
+        table.put(&mut txn, text.as_bytes(), b"").unwrap();
+    }
+    let mut both = [table.cursor(), table.cursor()];
+    let end = Bound::Excluded(&b"m"[..]);
+    for wanted in ["a", "b", "c"] {
+        table.put(&mut txn, wanted.as_bytes(), b"").unwrap();
+        let [steps, walks] = &mut both;
+        assert_eq!(steps.next_until(&txn, end).unwrap(), Some((wanted.as_bytes(), &b""[..])));
+        assert_eq!(steps.next_until(&txn, end).unwrap(), None);
+        assert_eq!(walks.walk(&txn, true, end, 9, |key, _| key == wanted.as_bytes()).unwrap(), 1);
+    }
 }
