@@ -112,8 +112,8 @@ public final class Env implements AutoCloseable {
      * Begins the one transaction that writes, and waits for another one's end, of any thread or
      * process, as {@link Options#lockTimeout} says.
      *
-     * @throws HuonException.Busy if that took too long, if this thread has the write transaction,
-     *     or if it is interrupted while it waits (it stays so)
+     * @throws HuonException.Interrupted if it is interrupted while it waits (it stays so)
+     * @throws HuonException.Busy if that took too long, or if this thread has the write transaction
      */
     public WriteTxn write() {
         return write(lockTimeout());

@@ -119,11 +119,20 @@ public class HuonException extends RuntimeException {
     }
 
     /** The one write transaction is taken, or another lock. */
-    public static final class Busy extends HuonException {
+    public static sealed class Busy extends HuonException permits Interrupted {
         private static final long serialVersionUID = 1;
 
         Busy(Kind kind, String message) {
             super(kind, message, 0, -1);
+        }
+    }
+
+    /** The thread was interrupted while it waited, and still is: to try again is in vain. */
+    public static final class Interrupted extends Busy {
+        private static final long serialVersionUID = 1;
+
+        Interrupted() {
+            super(Kind.BUSY, "interrupted while waiting for the write transaction");
         }
     }
 

@@ -16,6 +16,8 @@ import java.nio.charset.StandardCharsets;
  */
 public final class WriteTxn extends Txn {
     private static final String NESTED = "a transaction nested in this one is open: end it first";
+    private static final String NOT_UNDONE =
+            "changes of a nested transaction could not be undone: close this one";
 
     private final WriteTxn parent;
     private final int depth;
@@ -106,9 +108,13 @@ public final class WriteTxn extends Txn {
         isOutermost();
         Core core = enter();
         try {
-            MemorySegment id = core.room.number;
-            end(core, call(Native.COMMIT_WITH, core.end(), durability.ordinal(), id));
-            return id.get(Native.LONG, 0);
+            Room room = core.room;
+            int how = durability.ordinal();
+            int code = call(Native.COMMIT_WITH, core.end(), how, room.number);
+            // Before the end: the next transaction takes the room over.
+            long id = room.answer();
+            end(core, code);
+            return id;
         } finally {
             exit();
         }
@@ -119,9 +125,11 @@ public final class WriteTxn extends Txn {
         isOutermost();
         Core core = enter();
         try {
-            MemorySegment ticket = core.room.number;
-            end(core, call(Native.COMMIT_TICKET, core.end(), ticket));
-            return new Ticket(ticket.get(Native.LONG, 0));
+            Room room = core.room;
+            int code = call(Native.COMMIT_TICKET, core.end(), room.number);
+            long ticket = room.answer();
+            end(core, code);
+            return new Ticket(ticket);
         } finally {
             exit();
         }
@@ -173,22 +181,33 @@ public final class WriteTxn extends Txn {
         }
     }
 
+    /** What cannot be kept is undone, so that the outer transaction goes on. */
     private void endNested(boolean isKept) {
         Core core = enterToChange();
-        String then = "changes of a nested transaction could not be undone: close this one";
         try {
-            if (!isKept) {
-                done(call(Native.ROLL_BACK_TO, core.handle, savepoint()));
+            int code = isKept ? call(Native.RELEASE, core.handle, savepoint()) : undo(core);
+            RuntimeException failed = code == Codes.OK ? null : Codes.fail(code);
+            if (code != Codes.IN_USE) {
+                nestedEnded(failed == null || isKept && undo(core) == Codes.OK);
             }
-            done(call(Native.RELEASE, core.handle, savepoint()));
-            then = null;
+            if (failed != null) {
+                throw failed;
+            }
         } finally {
-            owner = null;
-            hasEnded = true;
-            parent.child = null;
-            parent.blocked = then;
-            parent.owner = then == null ? Thread.currentThread() : null;
             exit();
         }
+    }
+
+    private int undo(Core core) {
+        int code = call(Native.ROLL_BACK_TO, core.handle, savepoint());
+        return code == Codes.OK ? call(Native.RELEASE, core.handle, savepoint()) : code;
+    }
+
+    private void nestedEnded(boolean goesOn) {
+        owner = null;
+        hasEnded = true;
+        parent.child = null;
+        parent.blocked = goesOn ? null : NOT_UNDONE;
+        parent.owner = goesOn ? Thread.currentThread() : null;
     }
 }

@@ -12,6 +12,9 @@ import java.util.concurrent.TimeUnit;
 final class Writers {
     private static final long SLICE_MS = 250;
 
+    /** So long it takes the library to see that a thread waits for itself: 500 ms of one wait. */
+    private static final long SELF_MS = 600;
+
     private final Semaphore turn = new Semaphore(1, true);
     private volatile Thread writer;
 
@@ -21,15 +24,8 @@ final class Writers {
             throw busy("this thread has the write transaction already: end it first");
         }
         long end = System.nanoTime() + Clock.nanos(wait);
-        try {
-            if (!turn.tryAcquire(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)) {
-                Thread other = writer;
-                throw busy(
-                        "another thread has the write transaction"
-                                + (other == null ? "" : ": " + other.getName()));
-            }
-        } catch (InterruptedException e) {
-            throw interrupted();
+        if (turn.hasQueuedThreads() || !turn.tryAcquire()) {
+            await(end);
         }
         Core core = null;
         try {
@@ -43,13 +39,31 @@ final class Writers {
         }
     }
 
+    private void await(long end) {
+        try {
+            if (!turn.tryAcquire(Math.max(0, end - System.nanoTime()), TimeUnit.NANOSECONDS)) {
+                Thread other = writer;
+                throw busy(
+                        "another thread has the write transaction"
+                                + (other == null ? "" : ": " + other.getName()));
+            }
+        } catch (InterruptedException e) {
+            throw interrupted();
+        }
+    }
+
+    /**
+     * To the library a virtual thread is its carrier, which may have been another writer's: it
+     * never waits for so long that it would be taken for that one.
+     */
     private static Core first(Env env, long end) {
+        long slice = Thread.currentThread().isVirtual() ? SLICE_MS : SELF_MS;
         while (true) {
             long left = Clock.millisUntil(end);
             try {
-                return Core.writing(env, Math.min(left, SLICE_MS));
+                return Core.writing(env, Math.min(left, slice));
             } catch (HuonException.Busy e) {
-                if (left <= SLICE_MS || e.kind() != HuonException.Kind.BUSY) {
+                if (left <= slice || e.kind() != HuonException.Kind.BUSY) {
                     throw e;
                 }
             }
@@ -71,6 +85,6 @@ final class Writers {
     /** The thread stays interrupted. */
     private static HuonException.Busy interrupted() {
         Thread.currentThread().interrupt();
-        return busy("interrupted while waiting for the write transaction");
+        return new HuonException.Interrupted();
     }
 }

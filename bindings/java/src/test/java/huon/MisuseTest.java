@@ -414,7 +414,7 @@ final class MisuseTest {
         Thread.sleep(50);
         waiter.interrupt();
         waiter.join();
-        assertEquals(HuonException.Busy.class, thrown.get().getClass());
+        assertEquals(HuonException.Interrupted.class, thrown.get().getClass());
         assertTrue(isInterrupted.get());
     }
 
