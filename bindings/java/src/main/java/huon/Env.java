@@ -12,6 +12,8 @@ import java.lang.ref.Reference;
 import java.time.Duration;
 import java.util.List;
 import java.util.Optional;
+import java.util.Set;
+import java.util.concurrent.ConcurrentHashMap;
 
 /**
  * An open environment: a file with tables. All threads may use it, and any number of processes
@@ -26,15 +28,17 @@ public final class Env implements AutoCloseable {
     private final Handle handle;
     private final Cleaner.Cleanable cleanable;
     private final Writers writers = new Writers();
+    /** What works by itself: it is not forgotten as long as this is known. */
+    private final Set<Object> working = ConcurrentHashMap.newKeySet();
 
     /** What is closed, once; it knows nothing of the environment's object. */
     private static final class Handle implements Runnable {
         private volatile long open;
         /** It is asked as long as the library has the environment open. */
-        private final SlowReaders slow;
+        private final MemorySegment slow;
         private int answer;
 
-        Handle(long open, SlowReaders slow) {
+        Handle(long open, MemorySegment slow) {
             this.open = open;
             this.slow = slow;
         }
@@ -52,10 +56,7 @@ public final class Env implements AutoCloseable {
 
     /** Null for the path: in memory. */
     Env(String path, Options options) {
-        SlowReaders slow = null;
-        if (options.onSlowReader != null) {
-            slow = new SlowReaders(options.onSlowReader, Arena.ofAuto());
-        }
+        MemorySegment slow = SlowReaders.function(options.onSlowReader, writers);
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment at = path == null ? MemorySegment.NULL : arena.allocateFrom(path);
             handle = new Handle(options.open(at, slow, arena), slow);
@@ -70,6 +71,15 @@ public final class Env implements AutoCloseable {
             throw new IllegalStateException("the environment is closed");
         }
         return open;
+    }
+
+    /** What else works in the environment has to keep this, until it has ended; or null. */
+    MemorySegment slow() {
+        return handle.slow;
+    }
+
+    Set<Object> working() {
+        return working;
     }
 
     /** Flushes all commits, and closes it. Does nothing the second time. */

@@ -30,10 +30,13 @@ public final class Lsm implements AutoCloseable {
     /** A handle of the library that is given back once. */
     static final class Handle implements Runnable {
         private final MethodHandle close;
+        /** The function for slow readers, which threads that compact call until they have ended. */
+        private final MemorySegment slow;
         private long open;
         private int answer;
 
-        Handle(MethodHandle close, long open) {
+        Handle(Env env, MethodHandle close, long open) {
+            slow = env.slow();
             this.close = close;
             this.open = open;
         }
@@ -50,6 +53,7 @@ public final class Lsm implements AutoCloseable {
             if (open != 0) {
                 answer = call(close, open);
                 open = 0;
+                Reference.reachabilityFence(slow);
             }
         }
     }
@@ -63,7 +67,7 @@ public final class Lsm implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment number = arena.allocate(Native.LONG);
             done(call(NativeLsm.OPEN, env.handle(), options.made(arena), number));
-            handle = new Handle(NativeLsm.CLOSE, number.get(Native.LONG, 0));
+            handle = new Handle(env, NativeLsm.CLOSE, number.get(Native.LONG, 0));
         }
         cleanable = Core.clean(this, handle);
     }
@@ -107,12 +111,15 @@ public final class Lsm implements AutoCloseable {
         return MemorySegment.ofArray(new long[] {copy.address(), utf8.length});
     }
 
-    /** Starts threads that merge what is due, until what this returns is closed. */
+    /**
+     * Starts threads that merge what is due, until what this returns is closed, or was forgotten
+     * together with the environment.
+     */
     public Compactor startCompactor() {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment number = arena.allocate(Native.LONG);
             done(call(NativeLsm.COMPACTOR_START, handle.get(), number));
-            return new Compactor(number.get(Native.LONG, 0));
+            return new Compactor(env, number.get(Native.LONG, 0));
         } finally {
             Reference.reachabilityFence(this);
         }
@@ -120,17 +127,21 @@ public final class Lsm implements AutoCloseable {
 
     /** Threads that merge runs. */
     public static final class Compactor implements AutoCloseable {
+        private final Env env;
         private final Handle handle;
         private final Cleaner.Cleanable cleanable;
 
-        private Compactor(long open) {
-            handle = new Handle(NativeLsm.COMPACTOR_STOP, open);
+        private Compactor(Env env, long open) {
+            this.env = env;
+            handle = new Handle(env, NativeLsm.COMPACTOR_STOP, open);
             cleanable = Core.clean(this, handle);
+            env.working().add(this);
         }
 
         /** Ends the threads, and waits for them. What went wrong in them is thrown here. */
         @Override
         public void close() {
+            env.working().remove(this);
             cleanable.clean();
             int answer = handle.answer;
             handle.answer = Codes.OK;

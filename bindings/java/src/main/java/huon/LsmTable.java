@@ -44,7 +44,7 @@ public final class LsmTable implements AutoCloseable {
     LsmTable(Lsm lsm, String name, long open) {
         this.lsm = lsm;
         this.name = name;
-        handle = new Lsm.Handle(NativeLsm.TABLE_CLOSE, open);
+        handle = new Lsm.Handle(lsm.env(), NativeLsm.TABLE_CLOSE, open);
         cleanable = Core.clean(this, handle);
     }
 

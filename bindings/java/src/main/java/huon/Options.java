@@ -192,7 +192,7 @@ public final class Options {
     }
 
     /** Opens with these: the library's options live for as long as that takes. */
-    long open(MemorySegment path, SlowReaders slow, Arena arena) {
+    long open(MemorySegment path, MemorySegment slow, Arena arena) {
         MemorySegment number = arena.allocate(Native.LONG);
         done(call(Native.OPTIONS_NEW, number));
         long made = number.get(Native.LONG, 0);
@@ -202,7 +202,7 @@ public final class Options {
             }
             if (slow != null) {
                 MemorySegment none = MemorySegment.NULL;
-                done(call(Native.OPTIONS_ON_SLOW_READER, made, slow.stub(), none));
+                done(call(Native.OPTIONS_ON_SLOW_READER, made, slow, none));
             }
             done(call(Native.OPEN, path, made, number));
             return number.get(Native.LONG, 0);

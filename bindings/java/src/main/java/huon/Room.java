@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.function.Supplier;
 
 /**
  * Native memory that calls hand bytes over in and get answers in. One transaction at a time has
@@ -77,6 +78,23 @@ final class Room {
         reset();
         if (piece.byteSize() <= KEPT_BYTES_MAX) {
             SPARE.add(this);
+        }
+    }
+
+    /** Does something that calls the library while it reads what was placed here. */
+    <T> T aside(Supplier<T> calls) {
+        MemorySegment kept = piece;
+        long end = used;
+        List<MemorySegment> others = List.copyOf(before);
+        piece = Arena.ofAuto().allocate(BLOCK_BYTES, 16);
+        reset();
+        try {
+            return calls.get();
+        } finally {
+            reset();
+            before.addAll(others);
+            piece = kept;
+            used = end;
         }
     }
 

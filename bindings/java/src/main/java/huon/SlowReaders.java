@@ -9,7 +9,10 @@ import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 
-/** Asks a program's handler about slow readers, for as long as an environment is open. */
+/**
+ * Asks a program's handler about slow readers. The virtual machine refers to this as long as the
+ * function exists that the library calls, so it refers neither to that nor to what holds it.
+ */
 final class SlowReaders {
     private static final System.Logger LOG = System.getLogger("huon");
     private static final Struct READER =
@@ -27,23 +30,30 @@ final class SlowReaders {
     private static final FunctionDescriptor ASKED = FunctionDescriptor.of(INT, POINTER, POINTER);
 
     private final SlowReader.Handler handler;
-    private final MemorySegment stub;
+    private final Writers writers;
 
-    /** The arena must stay open until the environment and all its transactions have ended. */
-    SlowReaders(SlowReader.Handler handler, Arena arena) {
+    private SlowReaders(SlowReader.Handler handler, Writers writers) {
         this.handler = handler;
+        this.writers = writers;
+    }
+
+    /**
+     * The function that the library calls, which goes when nothing refers to it: that must not be
+     * before all that works in the environment has ended. Null if there is no handler.
+     */
+    static MemorySegment function(SlowReader.Handler handler, Writers writers) {
+        if (handler == null) {
+            return null;
+        }
         try {
             MethodHandle code =
                     MethodHandles.lookup()
                             .findVirtual(SlowReaders.class, "asked", ASKED.toMethodType());
-            stub = Native.upcall(code.bindTo(this), ASKED, arena);
+            SlowReaders asks = new SlowReaders(handler, writers);
+            return Native.upcall(code.bindTo(asks), ASKED, Arena.ofAuto());
         } catch (ReflectiveOperationException e) {
             throw new AssertionError(e);
         }
-    }
-
-    MemorySegment stub() {
-        return stub;
     }
 
     private int asked(MemorySegment context, MemorySegment reader) {
@@ -60,10 +70,16 @@ final class SlowReaders {
                             READER.bool(of, "is_parked"),
                             READER.bool(of, "is_own"),
                             READER.bool(of, "is_full"));
-            return handler.advise(slow).ordinal();
+            return advice(slow).ordinal();
         } catch (Throwable e) {
             LOG.log(System.Logger.Level.WARNING, "the handler of slow readers has failed", e);
             return SlowReader.Advice.GIVE_UP.ordinal();
         }
+    }
+
+    /** The arguments of the call that asks stay as they are, whatever the handler calls. */
+    private SlowReader.Advice advice(SlowReader slow) {
+        Room room = writers.ownRoom();
+        return room == null ? handler.advise(slow) : room.aside(() -> handler.advise(slow));
     }
 }

@@ -17,6 +17,8 @@ final class Writers {
 
     private final Semaphore turn = new Semaphore(1, true);
     private volatile Thread writer;
+    /** That of its transaction. To refer to the transaction would keep a forgotten one. */
+    private Room room;
 
     /** Begins a write transaction within that time. */
     Core begin(Env env, Duration wait) {
@@ -30,6 +32,7 @@ final class Writers {
         Core core = null;
         try {
             core = first(env, end);
+            room = core.room;
             writer = Thread.currentThread();
             return core;
         } finally {
@@ -73,8 +76,14 @@ final class Writers {
         }
     }
 
+    /** Of the transaction that this thread writes in, or null. */
+    Room ownRoom() {
+        return writer == Thread.currentThread() ? room : null;
+    }
+
     void ended() {
         writer = null;
+        room = null;
         turn.release();
     }
 
