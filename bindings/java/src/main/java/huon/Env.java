@@ -381,7 +381,14 @@ public final class Env implements AutoCloseable {
         /** The newest flushed commit is damaged, and the one before it is there. */
         STEPPED_BACK,
         /** {@link Options#metaSlot} named what to start from. */
-        BY_HAND
+        BY_HAND,
+        /** It was not, and commits that were durable in the journal were replayed: all of them. */
+        REPLAYED,
+        /**
+         * It was not, and its journal is lost: the last checkpoint is there, as
+         * {@link Options#giveUpJournal} allows. Commits that were durable are missing.
+         */
+        JOURNAL_GIVEN_UP
     }
 
     private long number(MethodHandle which) {

@@ -33,7 +33,9 @@ public final class Huon {
         /** The lock file of one. */
         LOCK_FILE,
         /** A file of another store that is known. */
-        KNOWN
+        KNOWN,
+        /** The journal of an environment. */
+        JOURNAL
     }
 
     private Huon() {}

@@ -456,6 +456,26 @@ final class ApiTest {
         }
     }
 
+    /** The file as it is after a commit that is in the journal alone. */
+    @Test
+    void aJournalThatIsReplayed() throws IOException {
+        Path path = folder.resolve("x.huon");
+        Path journal = folder.resolve("x.huon-journal");
+        Path torn = folder.resolve("torn.huon");
+        try (Env env = Huon.open(path, new Options().journal(1 << 20))) {
+            assertEquals(Env.Recovery.NEW, env.recovery());
+            env.update(txn -> txn.createTable("t").put(A, A));
+            env.update(txn -> txn.table("t").put(B, B));
+            assertEquals(Huon.FileKind.JOURNAL, Huon.kindOf(journal));
+            Files.copy(path, torn);
+            Files.copy(journal, folder.resolve("torn.huon-journal"));
+        }
+        try (Env env = Huon.open(torn)) {
+            assertEquals(Env.Recovery.REPLAYED, env.recovery());
+            assertEquals(2, (long) env.viewAndGet(txn -> txn.table("t").count()));
+        }
+    }
+
     @Test
     void slowReadersAndFullFiles() {
         List<SlowReader> asked = new ArrayList<>();
