@@ -6,6 +6,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
+import java.lang.ref.WeakReference;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.locks.ReentrantLock;
@@ -35,7 +36,7 @@ final class Core {
     private Arena arena;
     private MemorySegment memory;
     /** Scans and cursors that hold records which the next change may move; null: none comes. */
-    private final List<BeforeChange> listeners;
+    private final Listeners listeners;
 
     /** Does what is left to do for a transaction that was forgotten. It refers to none of it. */
     private static final class End implements Runnable {
@@ -70,7 +71,7 @@ final class Core {
         this.room = room;
         handle = room.answer();
         lock = isShared ? new ReentrantLock() : null;
-        listeners = writes ? new ArrayList<>() : null;
+        listeners = writes ? new Listeners() : null;
         end = new End(env, handle, writes);
         cleanable = CLEANER.register(this, end);
     }
@@ -134,17 +135,42 @@ final class Core {
         void changes(Core core);
     }
 
-    /** To be called before each change. */
-    void changes() {
-        if (writes() && !listeners.isEmpty()) {
-            for (BeforeChange listener : listeners) {
-                listener.changes(this);
+    /** Loops and cursors. It keeps none that the caller has forgotten. */
+    private static final class Listeners {
+        private static final int FEW = 64;
+
+        private final List<WeakReference<BeforeChange>> all = new ArrayList<>();
+        /** So many are looked through for forgotten ones. */
+        private int many = FEW;
+
+        void add(BeforeChange listener) {
+            if (all.size() >= many) {
+                all.removeIf(one -> one.get() == null);
+                many = Math.max(FEW, 2 * all.size());
             }
-            listeners.clear();
+            all.add(new WeakReference<>(listener));
         }
-        if (memory != null) {
-            forget();
+
+        void tell(Core core) {
+            for (WeakReference<BeforeChange> one : all) {
+                BeforeChange listener = one.get();
+                if (listener != null) {
+                    listener.changes(core);
+                }
+            }
+            all.clear();
         }
+    }
+
+    /** To be called before each change. In a read transaction the library refuses it. */
+    void changes() {
+        if (!writes()) {
+            return;
+        }
+        if (!listeners.all.isEmpty()) {
+            listeners.tell(this);
+        }
+        forget();
     }
 
     /** Has something done before the next change, if there can be one. */

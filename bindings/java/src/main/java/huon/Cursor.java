@@ -6,7 +6,6 @@ import static huon.Native.call;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
 
 /**
@@ -20,7 +19,6 @@ import java.lang.ref.Reference;
 public final class Cursor implements AutoCloseable {
     private final Store store;
     private final CursorHandle cursor;
-    private final Cleaner.Cleanable cleanable;
     private Entry entry;
     /** The way of the move that led to the entry. */
     private boolean wasForward;
@@ -33,7 +31,7 @@ public final class Cursor implements AutoCloseable {
     Cursor(Store store, long handle) {
         this.store = store;
         cursor = new CursorHandle(handle);
-        cleanable = cursor.ownedBy(this);
+        cursor.ownedBy(this);
     }
 
     /** The record that it stands at. */
@@ -183,9 +181,11 @@ public final class Cursor implements AutoCloseable {
 
     /** Deletes the record that it stands at; the next move goes on from there. */
     public void delete() {
-        Entry at = entry();
+        entry();
+        Entry at = kept();
         store.delete(at.keyView(), at.valueView());
         entry = null;
+        lostKey = null;
     }
 
     private Core enter() {
@@ -206,6 +206,6 @@ public final class Cursor implements AutoCloseable {
     @Override
     public void close() {
         entry = null;
-        cleanable.clean();
+        cursor.close();
     }
 }

@@ -3,14 +3,14 @@ package huon;
 import java.util.Iterator;
 import java.util.Spliterator;
 import java.util.Spliterators;
-import java.util.function.LongSupplier;
+import java.util.function.ToLongFunction;
 import java.util.stream.Stream;
 import java.util.stream.StreamSupport;
 
 /**
  * The records of a range, to be gone through once or often: each time from its start, and as the
  * transaction sees them then. Each record is an object of its own, which may be kept as long as
- * the transaction is open.
+ * the transaction is open. An iterator is for one thread at a time, also in a transaction for all.
  */
 public final class Entries implements Iterable<Entry> {
     private static final int ORDER =
@@ -18,17 +18,19 @@ public final class Entries implements Iterable<Entry> {
 
     private final Txn txn;
     private final boolean isReversed;
-    private final LongSupplier cursors;
+    private final ToLongFunction<Core> opens;
 
-    Entries(Txn txn, boolean isReversed, LongSupplier cursors) {
+    Entries(Txn txn, boolean isReversed, ToLongFunction<Core> opens) {
         this.txn = txn;
         this.isReversed = isReversed;
-        this.cursors = cursors;
+        this.opens = opens;
     }
 
     @Override
     public Iterator<Entry> iterator() {
-        return new Scan(txn, isReversed, cursors.getAsLong());
+        txn.enter();
+        txn.exit();
+        return new Scan(txn, isReversed, opens);
     }
 
     /** The records as a stream. It is sequential: a transaction is of one thread. */

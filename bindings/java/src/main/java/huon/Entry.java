@@ -47,6 +47,12 @@ public final class Entry {
                 pairs.get(LONG, at + 24));
     }
 
+    /** The same of words that were copied from there. */
+    static Entry at(MemorySegment memory, long[] pairs, int at) {
+        return new Entry(
+                memory, memory, pairs[at], pairs[at + 1], pairs[at + 2], pairs[at + 3]);
+    }
+
     /** A record to be stored. The arrays are not copied. */
     public static Entry of(byte[] key, byte[] value) {
         return of(MemorySegment.ofArray(key), MemorySegment.ofArray(value));

@@ -175,18 +175,18 @@ public final class LsmTable implements AutoCloseable {
 
     /** The records of a range. */
     public Entries range(Txn txn, KeyRange range) {
-        return new Entries(txn, range.isReversed, () -> open(txn, range));
+        return new Entries(txn, range.isReversed, core -> open(core, range));
     }
 
-    private long open(Txn txn, KeyRange range) {
-        Core core = txn.enter();
+    private long open(Core core, KeyRange range) {
         try {
             Room room = core.room;
             MemorySegment r = room.range(range);
             done(call(NativeLsm.CURSOR_OPEN, core.handle, handle.get(), r, room.number));
             return room.answer();
         } finally {
-            exit(txn);
+            Reference.reachabilityFence(this);
+            Reference.reachabilityFence(lsm);
         }
     }
 

@@ -58,19 +58,13 @@ public final class Multimap extends Store {
     /** The values of a key, from the last to the first if that is asked for. */
     public Entries values(byte[] key, boolean isReversed) {
         byte[] own = key.clone();
-        return new Entries(txn, isReversed, () -> open(own));
+        return new Entries(txn, isReversed, core -> open(core, own));
     }
 
-    private long open(byte[] key) {
-        Core core = txn.enter();
-        try {
-            Room room = core.room;
-            MemorySegment k = room.key(key);
-            done(call(Native.MULTI_VALUES_OPEN, core.handle, words, k, room.number));
-            return room.answer();
-        } finally {
-            txn.exit();
-        }
+    private long open(Core core, byte[] key) {
+        Room room = core.room;
+        done(call(Native.MULTI_VALUES_OPEN, core.handle, words, room.key(key), room.number));
+        return room.answer();
     }
 
     /** Whether a key has any value. */

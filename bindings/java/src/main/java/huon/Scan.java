@@ -1,17 +1,17 @@
 package huon;
 
 import static huon.Codes.found;
+import static huon.Native.LONG;
 import static huon.Native.call;
 
-import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.ref.Cleaner;
 import java.util.Iterator;
 import java.util.NoSuchElementException;
+import java.util.function.ToLongFunction;
 
 /**
  * The way through the records of a range, some dozens with each call: few at first, as most
- * ranges are short.
+ * ranges are short. It opens its cursor when it is asked for the first record.
  *
  * <p>What was read ahead is shown until the transaction changes something: then the cursor goes
  * back to where the caller is, and reads on from there, changed records among them.
@@ -20,85 +20,119 @@ final class Scan implements Iterator<Entry>, Core.BeforeChange {
     private static final int FEW = 8;
     private static final int MANY = 64;
 
+    /**
+     * Records that were read ahead. Never changed: threads that use the transaction at once see
+     * whole ones, and the memory that goes with them.
+     */
+    private record Batch(MemorySegment memory, long[] pairs) {
+        /** Words of a pair. */
+        static final int PAIR = (int) (Room.PAIR / Long.BYTES);
+
+        static final Batch NONE = new Batch(MemorySegment.NULL, new long[0]);
+    }
+
     private final Txn txn;
     private final boolean isReversed;
-    private final CursorHandle cursor;
-    private Cleaner.Cleanable cleanable;
+    private final ToLongFunction<Core> opens;
+    /** Null: it has not begun. */
+    private CursorHandle cursor;
 
-    private MemorySegment memory;
-    private MemorySegment pairs;
-    private int capacity;
-    /** Records that were read ahead, and how many of them were shown. */
-    private int count;
-    private int shown;
+    private int want = FEW;
+    private Batch batch = Batch.NONE;
+    /** Where the next record begins in the batch. */
+    private int at;
+    private boolean isListening;
 
-    Scan(Txn txn, boolean isReversed, long cursor) {
+    Scan(Txn txn, boolean isReversed, ToLongFunction<Core> opens) {
         this.txn = txn;
         this.isReversed = isReversed;
-        this.cursor = new CursorHandle(cursor);
-        if (isReversed) {
-            call(Native.TO_END, cursor);
-        }
+        this.opens = opens;
     }
 
     @Override
     public boolean hasNext() {
-        return shown < count || fill();
+        return at < batch.pairs.length || fill();
     }
 
     @Override
     public Entry next() {
-        if (!hasNext()) {
-            throw new NoSuchElementException();
+        Batch batch = this.batch;
+        int at = this.at;
+        while (at >= batch.pairs.length) {
+            if (!fill()) {
+                throw new NoSuchElementException();
+            }
+            batch = this.batch;
+            at = this.at;
         }
-        return Entry.at(memory, pairs, Room.PAIR * shown++);
+        this.at = at + Batch.PAIR;
+        return Entry.at(batch.memory, batch.pairs, at);
     }
 
     private boolean fill() {
-        if (cursor.handle == 0) {
+        if (cursor != null && cursor.handle == 0) {
             return false;
         }
         Core core = txn.enter();
         try {
-            if (capacity < MANY) {
-                capacity = capacity == 0 ? FEW : MANY;
-                pairs = Arena.ofAuto().allocate(Room.PAIR * capacity, 8);
+            if (at < batch.pairs.length) {
+                return true; // Another thread came first.
             }
-            count = 0;
-            shown = 0;
-            count = read(core, isReversed, capacity);
+            if (cursor == null) {
+                begin(core);
+            } else if (cursor.handle == 0) {
+                return false;
+            }
+            MemorySegment pairs = core.room.first(Room.PAIR * want);
+            int count = read(core, isReversed, pairs, want);
+            long[] copy = new long[Batch.PAIR * count];
+            MemorySegment.copy(pairs, LONG, 0, copy, 0, copy.length);
+            at = 0;
+            batch = new Batch(core.memory(), copy);
             // In a write transaction the cursor may have to go back.
-            if (count == 0 || count < capacity && !core.writes()) {
-                close();
+            if (count == 0 || count < want && !core.writes()) {
+                cursor.close();
             } else {
-                if (cleanable == null) {
-                    cleanable = cursor.ownedBy(this);
-                }
-                core.beforeChange(this);
+                cursor.ownedBy(this);
+                listen(core);
             }
-            memory = core.memory();
+            want = MANY;
             return count > 0;
         } finally {
             txn.exit();
         }
     }
 
-    private int read(Core core, boolean backwards, long records) {
-        MemorySegment number = core.room.number;
-        long open = cursor.handle;
-        // Each handle is a constant where it is called (N3).
-        int code =
-                backwards
-                        ? call(Native.PREV_MANY, open, core.handle, pairs, records, number)
-                        : call(Native.NEXT_MANY, open, core.handle, pairs, records, number);
-        return found(code) ? (int) core.room.answer() : 0;
+    private void begin(Core core) {
+        cursor = new CursorHandle(opens.applyAsLong(core));
+        if (isReversed) {
+            call(Native.TO_END, cursor.handle);
+        }
     }
 
-    private void close() {
-        if (cleanable != null) {
-            cleanable.clean();
-        } else {
-            cursor.run();
+    private int read(Core core, boolean backwards, MemorySegment pairs, long records) {
+        MemorySegment number = core.room.number;
+        long open = cursor.handle;
+        boolean isThere = false;
+        try {
+            // Each handle is a constant where it is called (N3).
+            int code =
+                    backwards
+                            ? call(Native.PREV_MANY, open, core.handle, pairs, records, number)
+                            : call(Native.NEXT_MANY, open, core.handle, pairs, records, number);
+            isThere = found(code);
+        } catch (RuntimeException e) {
+            // It may be tried again.
+            cursor.ownedBy(this);
+            throw e;
+        }
+        return isThere ? (int) core.room.answer() : 0;
+    }
+
+    private void listen(Core core) {
+        if (!isListening) {
+            isListening = core.writes();
+            core.beforeChange(this);
         }
     }
 
@@ -108,18 +142,23 @@ final class Scan implements Iterator<Entry>, Core.BeforeChange {
      */
     @Override
     public void changes(Core core) {
-        int ahead = count - shown;
-        boolean isShown = shown > 0;
-        count = 0;
-        shown = 0;
+        int ahead = (batch.pairs.length - at) / Batch.PAIR;
+        boolean isShown = at > 0;
+        isListening = false;
+        batch = Batch.NONE;
+        at = 0;
+        // Who changes much on the way shall not read much ahead in vain.
+        want = FEW;
         if (ahead == 0 || cursor.handle == 0) {
             return;
         }
+        // Arguments of the change may lie in the room already.
+        MemorySegment pairs = core.room.piece(Room.PAIR * (ahead + 1));
         if (isShown) {
-            read(core, !isReversed, ahead + 1);
-            read(core, isReversed, 1);
+            read(core, !isReversed, pairs, ahead + 1);
+            read(core, isReversed, pairs, 1);
         } else {
-            read(core, !isReversed, ahead);
+            read(core, !isReversed, pairs, ahead);
         }
     }
 }

@@ -160,7 +160,7 @@ public abstract sealed class Store permits Table, Multimap {
 
     /** The records of a range; a multimap's are pairs, one for each value. */
     public Entries range(KeyRange range) {
-        return new Entries(txn, range.isReversed, () -> open(range));
+        return new Entries(txn, range.isReversed, core -> number(functions.cursor, core, range));
     }
 
     /** A cursor over all records, before the first. */

@@ -248,7 +248,7 @@ final class ApiTest {
             assertArrayEquals(A, t.firstEntry().value());
             assertThrows(HuonException.class, () -> t.put(A, A));
             HuonException e =
-                    assertThrows(HuonException.class, () -> t.prefix(A).iterator());
+                    assertThrows(HuonException.class, () -> t.prefix(A).iterator().hasNext());
             assertEquals(HuonException.Kind.PREFIX_ORDER, e.kind());
             TableOptions stored = new TableOptions().keys(TableOptions.Order.STORED);
             assertEquals(2, txn.table("n", stored).count());

@@ -232,6 +232,21 @@ final class MisuseTest {
         assertTrue((boolean) env.viewAndGet(reads -> reads.table("t").contains(A)));
     }
 
+    @Test
+    void aChangeThatAReaderIsRefusedEndsNoViews() {
+        for (ReadTxn txn : List.of(env.read(), env.readShared())) {
+            try (txn) {
+                Table table = txn.table("t");
+                MemorySegment view = table.view(A);
+                Entry entry = table.firstEntry();
+                assertThrows(STATE, () -> table.put(A, A));
+                assertThrows(STATE, () -> table.delete(MemorySegment.ofArray(A)));
+                assertEquals('1', view.get(BYTE, 0));
+                assertEquals("1", entry.valueText());
+            }
+        }
+    }
+
     // Wrong arguments.
 
     @Test
