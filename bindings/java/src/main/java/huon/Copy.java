@@ -49,7 +49,10 @@ public final class Copy {
         return this;
     }
 
-    /** Copies what this transaction sees, and not the newest commit. */
+    /**
+     * Copies what this transaction sees, and not the newest commit. Until the copy is made, the
+     * transaction cannot be used, and views of it can; one for all threads has them wait.
+     */
     public Copy snapshot(ReadTxn snapshot) {
         this.snapshot = snapshot;
         return this;
@@ -98,22 +101,24 @@ public final class Copy {
     }
 
     private CopyReport make(Call call) {
+        ReadTxn of = snapshot;
+        return of == null ? make(call, 0) : of.lend(handle -> make(call, handle));
+    }
+
+    /** Zero for the snapshot: the newest commit. */
+    private CopyReport make(Call call, long snapshot) {
         try (Arena arena = Arena.ofConfined();
                 Callbacks callbacks = new Callbacks()) {
             MemorySegment options = arena.allocate(OPTIONS.layout());
             OPTIONS.set(options, "bytes", OPTIONS.bytes());
             OPTIONS.set(options, "flags", flags);
             OPTIONS.set(options, "mode", mode);
+            OPTIONS.set(options, "snapshot", snapshot);
             OPTIONS.set(options, "progress", callbacks.progress(progress));
-            if (snapshot != null) {
-                OPTIONS.set(options, "snapshot", snapshot.enter().handle);
-                snapshot.exit();
-            }
             MemorySegment report = arena.allocate(REPORT.layout());
             callbacks.done(call.with(arena, callbacks, options, report));
             return new CopyReport(REPORT.u64(report, "txnid"), REPORT.u64(report, "bytes"));
         } finally {
-            Reference.reachabilityFence(snapshot);
             Reference.reachabilityFence(env);
         }
     }

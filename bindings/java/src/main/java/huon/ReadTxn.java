@@ -4,6 +4,7 @@ import static huon.Codes.done;
 import static huon.Native.call;
 
 import java.lang.invoke.MethodHandle;
+import java.util.function.LongFunction;
 
 /** A transaction that reads one snapshot. It waits for no writer, and no writer for it. */
 public final class ReadTxn extends Txn {
@@ -51,6 +52,29 @@ public final class ReadTxn extends Txn {
         }
     }
 
+    /**
+     * Hands its handle to a call that uses it all the time: what that calls cannot use it, and
+     * other threads wait.
+     */
+    <R> R lend(LongFunction<R> call) {
+        Core core = enter();
+        Thread thread = owner;
+        try {
+            blocked = "its snapshot is being copied";
+            owner = null;
+            return call.apply(core.handle);
+        } finally {
+            blocked = null;
+            owner = thread;
+            exit();
+        }
+    }
+
+    /**
+     * Ends it. One of {@link Env#readShared} throws {@link IllegalStateException} and stays open
+     * while another thread is in the middle of a call that reads a view, as of a channel that
+     * writes it.
+     */
     @Override
     public void close() {
         if (core.lock != null) {
@@ -60,13 +84,18 @@ public final class ReadTxn extends Txn {
             } finally {
                 core.lock.unlock();
             }
-        } else if (owner != null) {
-            checkThread();
+        } else {
+            if (core.handle != 0) {
+                checkThread();
+            }
             end();
         }
     }
 
     private void end() {
+        if (blocked != null) {
+            throw new IllegalStateException(blocked);
+        }
         if (core.handle != 0) {
             done(call(Native.ABORT, core.end()));
             core.ended();

@@ -57,7 +57,7 @@ public abstract sealed class Txn implements AutoCloseable permits ReadTxn, Write
     private void enterElse() {
         if (core.lock != null) {
             core.lock.lock();
-            if (core.handle != 0) {
+            if (core.handle != 0 && blocked == null) {
                 return;
             }
             core.lock.unlock();

@@ -247,6 +247,30 @@ final class MisuseTest {
         }
     }
 
+    @Test
+    void aSnapshotWhileItIsCopied() {
+        for (ReadTxn txn : List.of(env.read(), env.readShared())) {
+            try (txn) {
+                Table table = txn.table("t");
+                MemorySegment view = table.view(A);
+                AtomicInteger told = new AtomicInteger();
+                Progress uses =
+                        (done, total) -> {
+                            assertThrows(STATE, () -> table.get(A));
+                            assertThrows(STATE, txn::renew);
+                            assertThrows(STATE, txn::close);
+                            return view.get(BYTE, 0) == '1' && told.incrementAndGet() > 0;
+                        };
+                env.copy().snapshot(txn).progress(uses).to(OutputStream.nullOutputStream());
+                assertTrue(told.get() > 0);
+                assertArrayEquals(utf8("1"), table.get(A));
+            } catch (IOException e) {
+                throw new AssertionError(e);
+            }
+        }
+        assertEquals(0, env.info().readers());
+    }
+
     // Wrong arguments.
 
     @Test
