@@ -30,6 +30,8 @@ public final class Env implements AutoCloseable {
     private final Writers writers = new Writers();
     /** What works by itself: it is not forgotten as long as this is known. */
     private final Set<Object> working = ConcurrentHashMap.newKeySet();
+    /** As the library has it, which each write would have to ask else. */
+    private volatile Duration lockTimeout;
 
     /** What is closed, once; it knows nothing of the environment's object. */
     private static final class Handle implements Runnable {
@@ -62,6 +64,7 @@ public final class Env implements AutoCloseable {
             handle = new Handle(options.open(at, slow, arena), slow);
         }
         cleanable = Core.clean(this, handle);
+        lockTimeout = Duration.ofMillis(setting(Options.LOCK_TIMEOUT_MS));
     }
 
     /** What the library knows it by. */
@@ -241,12 +244,14 @@ public final class Env implements AutoCloseable {
 
     /** For how long {@link #write()} waits. */
     public Duration lockTimeout() {
-        return Duration.ofMillis(setting(Options.LOCK_TIMEOUT_MS));
+        handle();
+        return lockTimeout;
     }
 
     /** Has {@link #write()} wait for so long. */
     public void setLockTimeout(Duration wait) {
-        set(Options.LOCK_TIMEOUT_MS, wait.toMillis());
+        set(Options.LOCK_TIMEOUT_MS, Clock.millis(wait));
+        lockTimeout = Duration.ofMillis(setting(Options.LOCK_TIMEOUT_MS));
     }
 
     /** A lazy commit makes a checkpoint once so many bytes were written; 0: never. */
@@ -256,7 +261,7 @@ public final class Env implements AutoCloseable {
 
     /** A lazy commit makes a checkpoint once something was unflushed for so long. */
     public void setFlushAfter(Duration time) {
-        set(Options.FLUSH_AFTER_MS, time.toMillis());
+        set(Options.FLUSH_AFTER_MS, Clock.millis(time));
     }
 
     /** Bytes of changed pages that the next write transactions keep in memory. */

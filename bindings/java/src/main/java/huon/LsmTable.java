@@ -99,7 +99,7 @@ public final class LsmTable implements AutoCloseable {
             Room room = core.room;
             MemorySegment k = room.key(key);
             MemorySegment v = room.value(value);
-            long at = until.toEpochMilli();
+            long at = Clock.unixMillis(until);
             done(call(NativeLsm.PUT_UNTIL, core.handle, handle.get(), k, v, at));
         } finally {
             exit(txn);

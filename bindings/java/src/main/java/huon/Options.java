@@ -144,7 +144,7 @@ public final class Options {
 
     /** A lazy commit makes a checkpoint once something was unflushed for so long. */
     public Options flushAfter(Duration time) {
-        return with(FLUSH_AFTER_MS, time.toMillis());
+        return with(FLUSH_AFTER_MS, Clock.millis(time));
     }
 
     /** When checksums are verified. */
@@ -159,7 +159,7 @@ public final class Options {
 
     /** For how long {@link Env#write()} waits; 30 seconds unless said otherwise. */
     public Options lockTimeout(Duration time) {
-        return with(LOCK_TIMEOUT_MS, time.toMillis());
+        return with(LOCK_TIMEOUT_MS, Clock.millis(time));
     }
 
     /**

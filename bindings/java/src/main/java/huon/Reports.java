@@ -243,7 +243,7 @@ final class Reports {
             MemorySegment options = arena.allocate(COMPACT.layout());
             COMPACT.set(options, "bytes", COMPACT.bytes());
             COMPACT.set(options, "target", Double.doubleToRawLongBits(target));
-            COMPACT.set(options, "time_limit_ms", limit.toMillis());
+            COMPACT.set(options, "time_limit_ms", Clock.millis(limit));
             COMPACT.set(options, "progress", callbacks.progress(progress));
             MemorySegment report = arena.allocate(COMPACTED.layout());
             callbacks.done(call(Native.COMPACT, env.handle(), options, report));

@@ -535,7 +535,9 @@ final class ApiTest {
                 assertFalse(log.putIfAbsent(txn, utf8("key 7"), A));
                 assertTrue(log.update(txn, utf8("key 7"), A));
                 log.delete(txn, utf8("key 8"));
-                log.putUntil(txn, utf8("key 9"), A, Instant.EPOCH);
+                log.putUntil(txn, utf8("key 9"), A, Instant.EPOCH.minusSeconds(1));
+                log.putUntil(txn, utf8("key 9"), A, Instant.MIN);
+                log.putUntil(txn, utf8("key 7"), A, Instant.MAX);
                 log.deleteRange(txn, KeyRange.prefix(utf8("key 1")));
                 int seen = 0;
                 for (Entry entry : log.entries(txn)) {

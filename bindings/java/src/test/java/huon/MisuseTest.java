@@ -274,6 +274,23 @@ final class MisuseTest {
     // Wrong arguments.
 
     @Test
+    void timesThatCannotBeGiven() {
+        Duration past = Duration.ofMillis(-1);
+        Duration century = Duration.ofSeconds(Long.MAX_VALUE);
+        Class<IllegalArgumentException> argument = IllegalArgumentException.class;
+        assertThrows(argument, () -> new Options().flushAfter(past));
+        assertThrows(argument, () -> new Options().lockTimeout(past));
+        assertThrows(argument, () -> env.setFlushAfter(past));
+        assertThrows(argument, () -> env.setLockTimeout(past));
+        assertThrows(argument, () -> env.compact(0, past, null));
+        env.setLockTimeout(Duration.ofNanos(1));
+        assertEquals(Duration.ofMillis(1), env.lockTimeout());
+        env.setLockTimeout(century);
+        env.setFlushAfter(century);
+        env.update(txn -> txn.createTable("u"));
+    }
+
+    @Test
     void wrongArguments() {
         assertThrows(NullPointerException.class, () -> Huon.open(null));
         Options wrong = new Options().pageBytes(7);
