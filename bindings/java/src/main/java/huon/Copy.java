@@ -74,7 +74,7 @@ public final class Copy {
                         call(
                                 Native.COPY,
                                 env.handle(),
-                                arena.allocateFrom(path.toString()),
+                                arena.allocateFrom(Huon.text(path)),
                                 options,
                                 report));
     }

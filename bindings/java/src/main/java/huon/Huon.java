@@ -47,7 +47,7 @@ public final class Huon {
 
     /** The same with options. */
     public static Env open(Path path, Options options) {
-        return new Env(path.toString(), options);
+        return new Env(text(path), options);
     }
 
     /** An environment of this process that leaves no file behind, as for tests. */
@@ -63,7 +63,7 @@ public final class Huon {
     /** Deletes the files of an environment, which must be open nowhere; false if there are none. */
     public static boolean delete(Path path) {
         try (Arena arena = Arena.ofConfined()) {
-            return found(call(Native.DELETE, arena.allocateFrom(path.toString())));
+            return found(call(Native.DELETE, arena.allocateFrom(text(path))));
         }
     }
 
@@ -71,7 +71,7 @@ public final class Huon {
     public static FileKind kindOf(Path path) {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment kind = arena.allocate(Native.INT);
-            done(call(Native.KIND_OF, arena.allocateFrom(path.toString()), kind));
+            done(call(Native.KIND_OF, arena.allocateFrom(text(path)), kind));
             return FileKind.values()[kind.get(Native.INT, 0)];
         }
     }
@@ -82,8 +82,31 @@ public final class Huon {
         return (version >> 16) + "." + (version >> 8 & 0xFF) + "." + (version & 0xFF);
     }
 
-    /** The bytes of a text, for keys and values. */
+    /** A path as the operating system takes it: those of archives and the like are none. */
+    static String text(Path path) {
+        return path.toFile().getPath();
+    }
+
+    /**
+     * The bytes of a text, for keys and values.
+     *
+     * @throws IllegalArgumentException if half a surrogate pair is in it, which has none
+     */
     public static byte[] utf8(String text) {
-        return text.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = text.getBytes(StandardCharsets.UTF_8);
+        for (byte one : bytes) {
+            if (one == '?') {
+                checkWhole(text, bytes);
+                break;
+            }
+        }
+        return bytes;
+    }
+
+    /** What has no bytes was replaced by question marks. */
+    private static void checkWhole(String text, byte[] bytes) {
+        if (!text.equals(new String(bytes, StandardCharsets.UTF_8))) {
+            throw new IllegalArgumentException("half a surrogate pair is in " + text);
+        }
     }
 }

@@ -9,7 +9,6 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
-import java.nio.charset.StandardCharsets;
 
 /**
  * The write-optimised tables of an environment: puts in random order cost several times less than
@@ -105,7 +104,7 @@ public final class Lsm implements AutoCloseable {
     }
 
     private static MemorySegment bytes(Arena arena, String text) {
-        byte[] utf8 = text.getBytes(StandardCharsets.UTF_8);
+        byte[] utf8 = Huon.utf8(text);
         MemorySegment copy = arena.allocate(Math.max(1, utf8.length));
         MemorySegment.copy(utf8, 0, copy, ValueLayout.JAVA_BYTE, 0, utf8.length);
         return MemorySegment.ofArray(new long[] {copy.address(), utf8.length});

@@ -6,7 +6,6 @@ import static huon.Native.call;
 
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.nio.charset.StandardCharsets;
 
 /**
  * What tables and multimaps have in common. It belongs to the transaction that opened it, and is
@@ -78,7 +77,7 @@ public abstract sealed class Store permits Table, Multimap {
 
     /** Gives it another name. Open it by that one: this object does not find it any more. */
     public void rename(String to) {
-        byte[] bytes = to.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = Huon.utf8(to);
         Core core = txn.enterToChange();
         try {
             done(call(functions.rename, core.handle, words, core.room.key(bytes)));

@@ -7,7 +7,6 @@ import static huon.Native.call;
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.lang.invoke.MethodHandle;
-import java.nio.charset.StandardCharsets;
 
 /** What is asked of the library about tables by their names. */
 final class Tables {
@@ -28,7 +27,7 @@ final class Tables {
 
     /** The words of a table, which are a value: kept on Java's heap, and handed over by value. */
     static MemorySegment open(Txn txn, MethodHandle how, String name, TableOptions with) {
-        byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = Huon.utf8(name);
         boolean changes = how == Native.TABLE_CREATE || how == Native.MULTI_CREATE;
         Core core = changes ? txn.enterToChange() : txn.enter();
         try (Arena arena = Arena.ofConfined()) {
@@ -43,7 +42,7 @@ final class Tables {
 
     /** The size of the table of that name, or null if there is none. */
     static TableStat stat(Txn txn, String name) {
-        byte[] bytes = name.getBytes(StandardCharsets.UTF_8);
+        byte[] bytes = Huon.utf8(name);
         Core core = txn.enter();
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment stat = arena.allocate(STAT.layout());

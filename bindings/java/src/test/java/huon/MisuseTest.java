@@ -15,11 +15,14 @@ import java.lang.foreign.MemorySegment;
 import java.lang.foreign.ValueLayout;
 import java.nio.ByteBuffer;
 import java.nio.ReadOnlyBufferException;
+import java.nio.file.FileSystem;
+import java.nio.file.FileSystems;
 import java.nio.file.Path;
 import java.time.Duration;
 import java.util.ArrayList;
 import java.util.Iterator;
 import java.util.List;
+import java.util.Map;
 import java.util.concurrent.CompletableFuture;
 import java.util.concurrent.CountDownLatch;
 import java.util.concurrent.ExecutionException;
@@ -37,6 +40,7 @@ import org.junit.jupiter.api.io.TempDir;
 final class MisuseTest {
     private static final ValueLayout.OfByte BYTE = ValueLayout.JAVA_BYTE;
     private static final byte[] A = utf8("a");
+    private static final Map<String, String> CREATED = Map.of("create", "true");
     private static final Class<IllegalStateException> STATE = IllegalStateException.class;
 
     private Env env;
@@ -272,6 +276,29 @@ final class MisuseTest {
     }
 
     // Wrong arguments.
+
+    @Test
+    void namesThatCannotBeGiven(@TempDir Path folder) throws IOException {
+        try (WriteTxn txn = env.write()) {
+            String half = "\ud800";
+            Class<IllegalArgumentException> argument = IllegalArgumentException.class;
+            assertThrows(argument, () -> utf8(half));
+            assertThrows(argument, () -> txn.createTable(half));
+            assertThrows(argument, () -> txn.hasTable(half));
+            assertThrows(argument, () -> txn.table("t").rename(half));
+            assertEquals(List.of("m", "t"), txn.tables());
+            txn.createTable("what? \ud83d\ude00");
+            assertTrue(txn.hasTable("what? \ud83d\ude00"));
+        }
+        try (FileSystem zip = FileSystems.newFileSystem(folder.resolve("x.zip"), CREATED)) {
+            Path path = zip.getPath("x.huon");
+            Class<UnsupportedOperationException> unsupported = UnsupportedOperationException.class;
+            assertThrows(unsupported, () -> Huon.open(path));
+            assertThrows(unsupported, () -> Huon.delete(path));
+            assertThrows(unsupported, () -> Huon.kindOf(path));
+            assertThrows(unsupported, () -> env.copy().to(path));
+        }
+    }
 
     @Test
     void timesThatCannotBeGiven() {
