@@ -9,6 +9,7 @@ import java.lang.foreign.ValueLayout;
 import java.util.ArrayList;
 import java.util.List;
 import java.util.concurrent.ConcurrentLinkedQueue;
+import java.util.concurrent.atomic.AtomicLong;
 import java.util.function.Supplier;
 
 /**
@@ -30,6 +31,10 @@ final class Room {
                     .part("to", Native.BYTES)
                     .end();
 
+    // Looked up once: ranges are begun often.
+    private static final long FROM = RANGE.offset("from");
+    private static final long TO = RANGE.offset("to");
+
     /** Bytes of {@code huon_pair}: key and value, each an address and a length. */
     static final long PAIR = 32;
 
@@ -39,9 +44,12 @@ final class Room {
     private static final long START = 96;
     private static final long BLOCK_BYTES = 4096;
     private static final long KEPT_BYTES_MAX = 1 << 20;
+    private static final long SPARE_BYTES_MAX = 16 << 20;
 
-    /** Rooms that no transaction has at the moment. */
+    /** Rooms that no transaction has at the moment, and how long they are together. */
     private static final ConcurrentLinkedQueue<Room> SPARE = new ConcurrentLinkedQueue<>();
+
+    private static final AtomicLong SPARE_BYTES = new AtomicLong();
 
     /** An answer: {@code huon_bytes} or {@code huon_pair}. */
     final MemorySegment out;
@@ -71,14 +79,25 @@ final class Room {
 
     static Room take() {
         Room room = SPARE.poll();
-        return room == null ? new Room() : room;
+        if (room == null) {
+            return new Room();
+        }
+        SPARE_BYTES.addAndGet(-room.piece.byteSize());
+        return room;
     }
 
     void give() {
         reset();
-        if (piece.byteSize() <= KEPT_BYTES_MAX) {
+        long bytes = piece.byteSize();
+        if (bytes <= KEPT_BYTES_MAX && SPARE_BYTES.addAndGet(bytes) <= SPARE_BYTES_MAX) {
             SPARE.add(this);
+        } else if (bytes <= KEPT_BYTES_MAX) {
+            SPARE_BYTES.addAndGet(-bytes);
         }
+    }
+
+    static long spareBytes() {
+        return SPARE_BYTES.get();
     }
 
     /** Does something that calls the library while it reads what was placed here. */
@@ -187,11 +206,9 @@ final class Room {
         if (of.flags == 0) {
             return MemorySegment.NULL;
         }
-        RANGE.set(range, "flags", of.flags);
-        long from = RANGE.offset("from");
-        long to = RANGE.offset("to");
-        MemorySegment.copy(key(of.from), 0, range, from, 16);
-        MemorySegment.copy(value(of.to), 0, range, to, 16);
+        range.set(Native.INT, 0, of.flags);
+        MemorySegment.copy(key(of.from), 0, range, FROM, 16);
+        MemorySegment.copy(value(of.to), 0, range, TO, 16);
         return range;
     }
 

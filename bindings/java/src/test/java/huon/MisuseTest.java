@@ -588,6 +588,18 @@ final class MisuseTest {
     }
 
     @Test
+    void roomsOfManyTransactionsAreNotKept() {
+        List<Room> rooms = new ArrayList<>();
+        for (int i = 0; i < 200; i++) {
+            Room room = Room.take();
+            room.key(new byte[500_000]);
+            rooms.add(room);
+        }
+        rooms.forEach(Room::give);
+        assertTrue(Room.spareBytes() <= 16 << 20);
+    }
+
+    @Test
     void transactionsByTheThousandLeaveNothing() {
         for (int i = 0; i < 50_000; i++) {
             try (ReadTxn txn = env.read()) {
