@@ -48,11 +48,14 @@ public abstract sealed class Store permits Table, Multimap {
 
     /** Its size, and what it consists of. */
     public TableStat stat() {
-        TableStat stat = Tables.stat(txn, name);
-        if (stat == null) {
-            throw Codes.fail(call(functions.first, txn.core.handle, words, txn.core.room.out));
+        Core core = txn.enter();
+        try {
+            // Refused if the table is gone, or another kind has its name by now.
+            found(call(functions.first, core.handle, words, core.room.out));
+            return Tables.stat(txn, name);
+        } finally {
+            txn.exit();
         }
-        return stat;
     }
 
     /** Deletes it with all that it has; false if it was gone already. */

@@ -185,7 +185,10 @@ public final class Table extends Store {
         }
     }
 
-    /** Stores many records: the values under the keys of the same places. */
+    /**
+     * Stores many records: the values under the keys of the same places. Those before one that is
+     * refused are stored.
+     */
     public void putMany(byte[][] keys, byte[][] values) {
         if (keys.length != values.length) {
             throw new IllegalArgumentException(

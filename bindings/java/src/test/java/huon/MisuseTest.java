@@ -275,6 +275,21 @@ final class MisuseTest {
         assertEquals(0, env.info().readers());
     }
 
+    @Test
+    void theStateOfATableThatIsGone() {
+        try (WriteTxn txn = env.write()) {
+            Table table = txn.table("t");
+            table.rename("v");
+            assertThrows(HuonException.TableNotFound.class, table::stat);
+            txn.multimap("m").rename("t");
+            assertThrows(HuonException.class, table::stat);
+            Table again = txn.table("v");
+            assertEquals(201, again.stat().entries());
+            again.drop();
+            assertThrows(HuonException.TableNotFound.class, again::stat);
+        }
+    }
+
     // Wrong arguments.
 
     @Test
