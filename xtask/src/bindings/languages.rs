@@ -73,7 +73,7 @@ pub(super) const LANGUAGES: [Language; 5] = [
         name: "java",
         shown: "Java",
         tools: &[JDK, Tool { program: "mvn", asks: "--version", least: MAVEN_LEAST }],
-        build: &["mvn -q -B -Dmaven.test.skip package"],
+        build: &["mvn -q -B -Dmaven.test.skip install"],
         test: &["mvn -q -B verify"],
         exchange: "mvn -q -B test -Dtest=ConformanceTest#filesOfAllLanguages",
         is_of_workspace: false,
