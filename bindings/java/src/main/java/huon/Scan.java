@@ -10,19 +10,19 @@ import java.util.NoSuchElementException;
 import java.util.function.ToLongFunction;
 
 /**
- * The way through the records of a range, some dozens with each call: few at first, as most
- * ranges are short. It opens its cursor when it is asked for the first record.
+ * The way through the records of a range, some hundreds with each call: few at first, as
+ * most ranges are short. It opens its cursor when it is asked for the first record.
  *
  * <p>What was read ahead is shown until the transaction changes something: then the cursor goes
  * back to where the caller is, and reads on from there, changed records among them.
  */
 final class Scan implements Iterator<Entry>, Core.BeforeChange {
     private static final int FEW = 8;
-    private static final int MANY = 64;
+    private static final int MANY = 256;
 
     /**
-     * Records that were read ahead. Never changed: threads that use the transaction at once see
-     * whole ones, and the memory that goes with them.
+     * Records that were read ahead, and the memory that goes with them. Where threads use the
+     * transaction at once it is never changed, so that they see whole ones.
      */
     private record Batch(MemorySegment memory, long[] pairs) {
         /** Words of a pair. */
@@ -58,15 +58,14 @@ final class Scan implements Iterator<Entry>, Core.BeforeChange {
     public Entry next() {
         Batch batch = this.batch;
         int at = this.at;
-        while (at >= batch.pairs.length) {
-            if (!fill()) {
-                throw new NoSuchElementException();
-            }
-            batch = this.batch;
-            at = this.at;
+        if (at < batch.pairs.length) {
+            this.at = at + Batch.PAIR;
+            return Entry.at(batch.memory, batch.pairs, at);
         }
-        this.at = at + Batch.PAIR;
-        return Entry.at(batch.memory, batch.pairs, at);
+        if (!fill()) {
+            throw new NoSuchElementException();
+        }
+        return next();
     }
 
     private boolean fill() {
@@ -85,10 +84,10 @@ final class Scan implements Iterator<Entry>, Core.BeforeChange {
             }
             MemorySegment pairs = core.room.first(Room.PAIR * want);
             int count = read(core, isReversed, pairs, want);
-            long[] copy = new long[Batch.PAIR * count];
-            MemorySegment.copy(pairs, LONG, 0, copy, 0, copy.length);
+            long[] words = words(core, count);
+            MemorySegment.copy(pairs, LONG, 0, words, 0, words.length);
             at = 0;
-            batch = new Batch(core.memory(), copy);
+            batch = new Batch(core.memory(), words);
             // In a write transaction the cursor may have to go back.
             if (count == 0 || count < want && !core.writes()) {
                 cursor.close();
@@ -96,11 +95,17 @@ final class Scan implements Iterator<Entry>, Core.BeforeChange {
                 cursor.ownedBy(this);
                 listen(core);
             }
-            want = MANY;
+            want = Math.min(FEW * want, MANY);
             return count > 0;
         } finally {
             txn.exit();
         }
+    }
+
+    private long[] words(Core core, int count) {
+        int length = Batch.PAIR * count;
+        boolean isAgain = core.lock == null && batch.pairs.length == length;
+        return isAgain ? batch.pairs : new long[length];
     }
 
     private void begin(Core core) {
