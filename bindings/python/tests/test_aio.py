@@ -1,8 +1,10 @@
 """`huon.aio`: nothing holds the loop up, and a cancelled task leaves nothing behind."""
 
 import asyncio
+import sys
 import threading
 from pathlib import Path
+from typing import Any
 
 import huon
 import huon.aio
@@ -74,6 +76,70 @@ def test_exceptions_and_cancellations_undo(env: huon.Env) -> None:
             await holding
         async with huon.aio.write(env, timeout=30) as txn:
             assert "t" not in txn
+
+    asyncio.run(main())
+
+
+def test_a_task_that_would_wait_for_itself(env: huon.Env) -> None:
+    async def main() -> None:
+        async with huon.aio.write(env) as txn:
+            txn["t"][b"a"] = b"1"
+            with pytest.raises(huon.ThreadWritesError):
+                await huon.aio.update(env, lambda txn: txn["t"].put(b"b", b"2"))
+            waiting = asyncio.create_task(huon.aio.update(env, lambda txn: dict(txn["t"])))
+            await asyncio.sleep(0)
+        assert await waiting == {b"a": b"1"}
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_a_commit_that_is_refused_undoes(env: huon.Env) -> None:
+    async def main() -> None:
+        kept: list[huon.WriteTxn] = []
+        with pytest.raises(huon.MisuseError, match="nested"):
+            async with huon.aio.write(env) as txn:
+                kept += [txn, txn.nested()]
+        assert all(txn.closed for txn in kept)
+        async with huon.aio.write(env, timeout=30) as txn:
+            assert "t" not in txn
+
+    asyncio.run(asyncio.wait_for(main(), 60))
+
+
+def test_work_that_raises(env: huon.Env) -> None:
+    async def main() -> None:
+        with pytest.raises(RuntimeError) as raised:
+            await huon.aio.run(lambda: next(iter(())))
+        assert isinstance(raised.value.__cause__, StopIteration)
+        with pytest.raises(SystemExit):
+            await huon.aio.run(lambda: sys.exit(1))
+
+    asyncio.run(main())
+
+
+def test_a_timeout_counts_once(env: huon.Env, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What the wait for other tasks took is taken off the wait for other threads."""
+    ends: list[float | None] = []
+
+    async def begin(env: huon.Env, until: float | None, durability: Any) -> huon.WriteTxn:
+        ends.append(until)
+        return await _begin(env, until, durability)
+
+    _begin = huon.aio._begin
+    monkeypatch.setattr(huon.aio, "_begin", begin)
+
+    async def main() -> None:
+        async def wait() -> None:
+            async with huon.aio.write(env, timeout=3600):
+                pass
+
+        async with huon.aio.write(env):
+            waiting = asyncio.create_task(wait())
+            await asyncio.sleep(0)
+            latest = asyncio.get_running_loop().time() + 3600
+            await asyncio.sleep(0.2)
+        await waiting
+        assert ends[0] is None and ends[1] is not None and latest - 60 < ends[1] <= latest
 
     asyncio.run(main())
 

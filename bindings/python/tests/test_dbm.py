@@ -1,6 +1,8 @@
 """`huon.dbm`, also below `shelve`."""
 
+import os
 import shelve
+import stat
 from pathlib import Path
 from typing import Any
 
@@ -49,6 +51,18 @@ def test_as_dbm(path: Path) -> None:
         huon.dbm.open(path.with_name("none"))
     with pytest.raises(ValueError):
         huon.dbm.open(path, "x")
+
+
+def test_the_umask_stays(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Other threads would make files with the one that is set meanwhile."""
+    mask = os.umask(0o027)
+    try:
+        with monkeypatch.context() as patched:
+            patched.delattr(os, "umask")
+            huon.dbm.open(path, "c", 0o666).close()
+        assert stat.S_IMODE(path.stat().st_mode) == 0o640
+    finally:
+        os.umask(mask)
 
 
 def test_below_shelve(path: Path) -> None:

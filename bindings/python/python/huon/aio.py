@@ -11,7 +11,9 @@
 b'36'
 
 Lookups and changes of a transaction take microseconds, and are done in the loop as they are. The
-tasks of a loop queue for the one write transaction in the order in which they came.
+tasks of a loop queue for the one write transaction in the order in which they came; a task that has
+it and asks for it again gets ``ThreadWritesError``, and so does one that calls ``env.write()``
+while any task of its loop has it, since both would wait for themselves.
 """
 
 import asyncio
@@ -21,7 +23,7 @@ from contextlib import asynccontextmanager
 from typing import Any, TypeVar
 from weakref import WeakKeyDictionary
 
-from ._errors import BusyError
+from ._errors import BusyError, ThreadWritesError
 from ._huon import Env, Ticket, WriteTxn
 from ._reports import Durability
 
@@ -32,15 +34,27 @@ __all__ = ["changes", "commit", "durable", "run", "sync", "update", "wait_for_co
 # A thread of its own for each wait: those of an executor may all be waiting for a transaction whose
 # commit would need one of them.
 _SLICE = 0.05
-_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Env, asyncio.Lock]]"
+
+
+class _Turn(asyncio.Lock):
+    """The queue of a loop's tasks for the write transaction of an environment."""
+
+    holder: "asyncio.Task[Any] | None" = None
+
+
+_loops: "WeakKeyDictionary[asyncio.AbstractEventLoop, WeakKeyDictionary[Env, _Turn]]"
 _loops = WeakKeyDictionary()
 
 
-def _turn(env: Env) -> asyncio.Lock:
-    """The queue of this loop's tasks for the write transaction of an environment."""
-    return _loops.setdefault(asyncio.get_running_loop(), WeakKeyDictionary()).setdefault(
-        env, asyncio.Lock()
-    )
+def _turn(env: Env) -> _Turn:
+    """The queue of the running loop."""
+    turns = _loops.setdefault(asyncio.get_running_loop(), WeakKeyDictionary())
+    return turns.setdefault(env, _Turn())
+
+
+def _until(timeout: float | None) -> float | None:
+    """The end of a wait, by the clock of the running loop."""
+    return None if timeout is None else asyncio.get_running_loop().time() + timeout
 
 
 async def run(work: Callable[[], T]) -> T:
@@ -56,7 +70,11 @@ async def run(work: Callable[[], T]) -> T:
     def thread() -> None:
         try:
             result = work()
-        except BaseException as error:
+        except BaseException as raised:
+            error = raised
+            if isinstance(raised, StopIteration):  # no future takes one
+                error = RuntimeError("the work in the thread raised StopIteration")
+                error.__cause__ = raised
             loop.call_soon_threadsafe(answer, done.set_exception, error)
         else:
             loop.call_soon_threadsafe(answer, done.set_result, result)
@@ -77,17 +95,16 @@ async def run(work: Callable[[], T]) -> T:
     return done.result()
 
 
-async def _begin(env: Env, timeout: float | None, durability: Durability | None) -> WriteTxn:
+async def _begin(env: Env, until: float | None, durability: Durability | None) -> WriteTxn:
     """Begins a write transaction; a task that is cancelled meanwhile leaves none behind."""
+    time = asyncio.get_running_loop().time
     try:
         return env._write_moving(timeout=0.0, durability=durability)
     except BusyError:
-        if timeout == 0.0:
+        if until is not None and time() >= until:
             raise
     given_up = threading.Event()
     begun: list[WriteTxn] = []
-    time = asyncio.get_running_loop().time
-    until = None if timeout is None else time() + timeout
 
     def wait() -> None:
         while not given_up.is_set():
@@ -130,22 +147,26 @@ async def write(
     """The write transaction: waits for it without holding the loop up, commits at the end in a
     thread, and undoes everything when the block raises or is cancelled. ``timeout``: at most so
     many seconds for the transaction, then ``BusyError``; without it, as long as it takes."""
-    turn = _turn(env)
+    turn, task, until = _turn(env), asyncio.current_task(), _until(timeout)
+    if turn.holder is task:
+        raise ThreadWritesError("this task has the write transaction: it would wait for itself")
     try:
-        async with asyncio.timeout(timeout):
+        async with asyncio.timeout_at(until):
             await turn.acquire()
     except TimeoutError:
         raise BusyError("another task of this loop has the write transaction") from None
+    turn.holder = task
     try:
-        txn = await _begin(env, timeout, durability)
+        txn = await _begin(env, until, durability)
         try:
             yield txn
+            if not txn.closed:
+                await run(txn.commit)
         except BaseException:
-            txn.abort()
+            txn.abort()  # also where the commit was refused: after a commit it does nothing
             raise
-        if not txn.closed:
-            await run(txn.commit)
     finally:
+        turn.holder = None
         turn.release()
 
 
@@ -175,8 +196,7 @@ async def sync(env: Env) -> int:
 async def wait_for_commit(env: Env, after: int, timeout: float | None = None) -> int | None:
     """As ``Env.wait_for_commit``. When the task is cancelled, its thread ends within a moment."""
     given_up = threading.Event()
-    time = asyncio.get_running_loop().time
-    until = None if timeout is None else time() + timeout
+    time, until = asyncio.get_running_loop().time, _until(timeout)
 
     def wait() -> int | None:
         while not given_up.is_set():

@@ -150,8 +150,6 @@ def open(file: str | os.PathLike[str], flag: str = "r", mode: int = 0o666) -> Da
     begin a new one. ``s`` behind it: each change is durable when it returns."""
     if flag[:1] not in ("r", "w", "c", "n") or not set(flag[1:]) <= {"s", "f"}:
         raise _errors.InvalidError("flag is one of r, w, c, n, and s may stand behind it")
-    mask = os.umask(0)
-    os.umask(mask)
     if flag[0] == "n":
         _huon.delete(file)
     env = _huon.open(
@@ -159,7 +157,7 @@ def open(file: str | os.PathLike[str], flag: str = "r", mode: int = 0o666) -> Da
         read_only=flag[0] == "r",
         create=flag[0] in "cn",
         durability="lazy",
-        mode=mode & ~mask,
+        mode=mode,
     )
     return Database(env, "durable" if "s" in flag else "lazy", flag[0] == "r")
 
