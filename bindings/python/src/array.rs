@@ -5,7 +5,6 @@ use pyo3::types::PyByteArray;
 
 use crate::fault::{Res, value_error};
 use crate::scan::Scan;
-use crate::seat::Seat;
 use crate::table::Table;
 
 /// How many keys these bytes are.
@@ -27,43 +26,28 @@ pub(crate) fn get<'py>(
     value_bytes: usize,
 ) -> Res<Packed<'py>> {
     let count = count(keys, key_bytes)?;
-    let Some(bytes) = count.checked_mul(value_bytes) else {
-        return Err(value_error("these are too many bytes"));
-    };
+    let bytes = count.checked_mul(value_bytes).filter(|bytes| isize::try_from(*bytes).is_ok());
+    let Some(bytes) = bytes else { return Err(value_error("these are too many bytes")) };
     let keys: Vec<&[u8]> = keys.chunks_exact(key_bytes).collect();
-    let (mut values, mut there) = (vec![0; bytes], vec![0; count]);
-    let mut other = None;
-    let raw = table.raw;
-    let take = |i: usize, value: Option<&[u8]>| {
-        if let Some(value) = value {
+    let (mut there, mut other) = (vec![0; count], None);
+    // Straight into the object, since a second copy of so much may not fit.
+    let mut found = Ok(());
+    let values = PyByteArray::new_with(py, bytes, |values| {
+        found = table.look_up(py, &keys, |i, value| {
+            let Some(value) = value else { return };
             there[i] = 1;
             match values.get_mut(i * value_bytes..(i + 1) * value_bytes) {
                 Some(room) if room.len() == value.len() => room.copy_from_slice(value),
                 _ => other = Some(value.len()),
             }
-        }
-    };
-    match &table.seat {
-        Seat::Read(reading) => {
-            let opened = reading.opened()?;
-            let txn: &huon::ReadTxn = &opened;
-            py.detach(|| raw.get_many(txn, &keys, take))?;
-        }
-        Seat::Write(level) => {
-            let mut opened = level.opened()?;
-            let alone: &mut huon::WriteTxn = &mut opened;
-            let keys = &keys;
-            py.detach(move || {
-                let txn: &huon::WriteTxn = alone;
-                raw.get_many(txn, keys, take)
-            })?;
-        }
-    }
+        });
+        Ok(())
+    })?;
+    found?;
     if let Some(found) = other {
         return Err(length("value", found, value_bytes));
     }
-    let pack = |bytes: &[u8]| PyByteArray::new(py, bytes).into_any();
-    Ok((pack(&values), pack(&there)))
+    Ok((values.into_any(), PyByteArray::new(py, &there).into_any()))
 }
 
 /// See `Table._scan_packed`.
@@ -73,18 +57,21 @@ pub(crate) fn scan<'py>(
     key_bytes: usize,
     value_bytes: usize,
 ) -> Res<Packed<'py>> {
-    let (mut keys, mut values) = (Vec::new(), Vec::new());
-    scan.walk(|key, value| {
+    let (mut keys, mut values, mut wrong) = (Vec::new(), Vec::new(), None);
+    scan.walk(py, |key, value| {
         if key.len() != key_bytes {
-            return Err(length("key", key.len(), key_bytes));
+            wrong = Some(("key", key.len(), key_bytes));
+        } else if value.len() != value_bytes {
+            wrong = Some(("value", value.len(), value_bytes));
+        } else {
+            keys.extend_from_slice(key);
+            values.extend_from_slice(value);
         }
-        if value.len() != value_bytes {
-            return Err(length("value", value.len(), value_bytes));
-        }
-        keys.extend_from_slice(key);
-        values.extend_from_slice(value);
-        Ok(())
+        wrong.is_none()
     })?;
+    if let Some((what, found, wanted)) = wrong {
+        return Err(length(what, found, wanted));
+    }
     let pack = |bytes: &[u8]| PyByteArray::new(py, bytes).into_any();
     Ok((pack(&keys), pack(&values)))
 }

@@ -41,6 +41,7 @@ pub(crate) fn in_chunks(
             bytes += weight(&taken.0) + weight(&taken.1);
             objects.push(taken);
         }
+        given.py().check_signals()?;
         let mut records = Vec::with_capacity(objects.len());
         for (key, value) in &objects {
             records.push((key.extract::<Data<'_>>()?, value.extract::<Data<'_>>()?));

@@ -18,7 +18,9 @@ mod fault;
 mod given;
 mod multi;
 mod options;
+mod part;
 mod read;
+mod records;
 mod scan;
 mod seat;
 mod table;
@@ -40,7 +42,9 @@ mod _huon {
     #[pymodule_export]
     use super::read::ReadTxn;
     #[pymodule_export]
-    use super::scan::{Items, Keys, Records, Values};
+    use super::records::Records;
+    #[pymodule_export]
+    use super::scan::{Items, Keys, Values};
     #[pymodule_export]
     use super::table::Table;
     #[pymodule_export]

@@ -1,15 +1,18 @@
 //! Multimaps: tables in which a key may have many values, in order and none twice.
 
+use std::sync::Arc;
+
 use huon::{Error, RawMulti};
 use pyo3::prelude::*;
-use pyo3::types::{PyBytes, PyList, PyTuple};
+use pyo3::types::{PyBytes, PyList};
 
 use crate::bytes::{Data, Name, shown};
-use crate::fault::Res;
+use crate::fault::{Res, key_error};
 use crate::given::{Chunk, in_chunks, with_keys};
-use crate::scan::{Items, Keys, Part, Scan, Shows, Source, Values};
+use crate::part::Part;
+use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
-use crate::table::{level, shown_pair};
+use crate::table::{Pair, RELEASE_KEYS, change_many, level, shown_pair};
 
 /// A multimap in a transaction: each key has one or more values, in order.
 #[pyclass(frozen, module = "huon")]
@@ -35,8 +38,62 @@ impl MultiTable {
         Ok(py.detach(move || work(txn))?)
     }
 
-    fn scan(&self, source: Source, part: Part, shows: Shows) -> Res<Scan> {
+    /// The values of so many keys that the interpreter lock is given up meanwhile.
+    fn copied(&self, py: Python<'_>, keys: &[&[u8]]) -> Res<Copied> {
+        let (multi, mut copied) = (self.raw, Copied::default());
+        let out = &mut copied;
+        look_detached!(&self.seat, py, |txn| {
+            let mut wrong = None;
+            multi.get_many(txn, keys, |_, values| {
+                let added: huon::Result<()> = out.add(values);
+                wrong = wrong.take().or(added.err());
+            })?;
+            wrong.map_or(Ok(()), Err)
+        });
+        Ok(copied)
+    }
+
+    fn scan(&self, source: Source, part: Part, shows: Shows) -> Res<Arc<Scan>> {
         Scan::new(self.seat.clone(), source, part, shows)
+    }
+}
+
+/// The values of many keys, one behind the other.
+#[derive(Default)]
+struct Copied {
+    bytes: Vec<u8>,
+    /// How many bytes each value has, and how many values each key.
+    lengths: Vec<usize>,
+    counts: Vec<usize>,
+}
+
+impl Copied {
+    fn add<'v>(
+        &mut self,
+        values: impl Iterator<Item = huon::Result<&'v [u8]>>,
+    ) -> huon::Result<()> {
+        let before = self.lengths.len();
+        for value in values {
+            let value = value?;
+            self.bytes.extend_from_slice(value);
+            self.lengths.push(value.len());
+        }
+        self.counts.push(self.lengths.len() - before);
+        Ok(())
+    }
+
+    /// A list for each key.
+    fn lists(self, py: Python<'_>) -> PyResult<Bound<'_, PyList>> {
+        let (mut rest, mut lengths) = (&self.bytes[..], self.lengths.into_iter());
+        let lists = self.counts.into_iter().map(|count| {
+            let values = lengths.by_ref().take(count).map(|length| {
+                let (value, behind) = rest.split_at(length);
+                rest = behind;
+                PyBytes::new(py, value)
+            });
+            PyList::new(py, values.collect::<Vec<_>>())
+        });
+        PyList::new(py, lists.collect::<PyResult<Vec<_>>>()?)
     }
 }
 
@@ -49,23 +106,26 @@ impl MultiTable {
     }
 
     /// The values of a key, in order: an empty list if it has none.
-    fn get<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Bound<'py, PyList>> {
+    fn get<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Vec<Bound<'py, PyBytes>>> {
         look!(&self.seat, |txn| {
             let mut values = Vec::new();
             for value in self.raw.values(txn, &key)? {
                 values.push(PyBytes::new(py, value?));
             }
-            Ok(PyList::new(py, values)?)
+            Ok(values)
         })
     }
 
-    fn __getitem__<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Bound<'py, PyList>> {
+    fn __getitem__<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Vec<Bound<'py, PyBytes>>> {
         self.get(py, key)
     }
 
     /// The values of many keys, a list for each.
     fn get_many<'py>(&self, py: Python<'py>, keys: &Bound<'py, PyAny>) -> Res<Bound<'py, PyList>> {
         with_keys(keys, |keys| {
+            if keys.len() >= RELEASE_KEYS || self.seat.releases() {
+                return Ok(self.copied(py, keys)?.lists(py)?);
+            }
             let mut found = Vec::with_capacity(keys.len());
             look!(&self.seat, |txn| {
                 self.raw.get_many(txn, keys, |_, values| {
@@ -78,8 +138,8 @@ impl MultiTable {
         })
     }
 
-    /// The values of a key, one after another, however many there are; without a key those of a
-    /// range of keys.
+    /// The values of a key, one after another, however many there are: from `start` (with it) to
+    /// `stop` (without it). Without a key those of a range of keys.
     #[pyo3(signature = (
         key=None, *, prefix=None, start=None, stop=None, reverse=false, limit=None,
     ))]
@@ -93,10 +153,11 @@ impl MultiTable {
         limit: Option<u64>,
     ) -> Res<Values> {
         let part = Part::new(prefix, start, stop, reverse, limit);
-        Ok(match key {
-            Some(key) => Values::of_key(self.seat.clone(), self.raw, key.into_vec(), part),
-            None => Values { scan: self.scan(Source::Multi(self.raw), part, Shows::Values)? },
-        })
+        let source = match key {
+            Some(key) => Source::MultiValues(self.raw, key.into_vec()),
+            None => Source::Multi(self.raw),
+        };
+        Ok(Values { scan: self.scan(source, part, Shows::Values)? })
     }
 
     /// Each key once that begins with `prefix`, from `start` (with it) to `stop` (without it), at
@@ -130,6 +191,10 @@ impl MultiTable {
 
     fn __iter__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
         self.scan(Source::MultiKeys(self.raw), Part::default(), Shows::Keys)?.iter(py)
+    }
+
+    fn __reversed__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+        self.scan(Source::MultiKeys(self.raw), Part::default(), Shows::Keys)?.iter_back(py)
     }
 
     fn __contains__(&self, key: Data<'_>) -> Res<bool> {
@@ -166,14 +231,26 @@ impl MultiTable {
         Ok(look_detached!(&self.seat, py, |txn| multi.count(txn, bounds)))
     }
 
+    /// About how many pairs lie in a range of keys, by a look at its ends.
+    #[pyo3(signature = (start=None, stop=None, *, prefix=None))]
+    fn estimate(
+        &self,
+        start: Option<Data<'_>>,
+        stop: Option<Data<'_>>,
+        prefix: Option<Data<'_>>,
+    ) -> Res<u64> {
+        let part = Part::new(prefix, start, stop, false, None);
+        look!(&self.seat, |txn| Ok(self.raw.estimate(txn, part.bounds())?))
+    }
+
     /// The first pair, or `None`.
-    fn first<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.first(txn)?)?))
+    fn first<'py>(&self, py: Python<'py>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.first(txn)?)))
     }
 
     /// The last pair, or `None`.
-    fn last<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.last(txn)?)?))
+    fn last<'py>(&self, py: Python<'py>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.last(txn)?)))
     }
 
     // ---- changes
@@ -185,8 +262,12 @@ impl MultiTable {
 
     /// Adds many values to one key; returns how many it had not.
     fn add_values(&self, key: Data<'_>, values: &Bound<'_, PyAny>) -> Res<u64> {
+        let py = values.py();
         with_keys(values, |values| {
-            self.change(|txn| self.raw.put_many(txn, &key, values.iter().copied()))
+            let (multi, key) = (self.raw, &*key);
+            change_many(py, &self.seat, values.len(), |txn| {
+                multi.put_many(txn, key, values.iter().copied())
+            })
         })
     }
 
@@ -232,10 +313,15 @@ impl MultiTable {
         self.change(|txn| self.raw.remove_key(txn, &key))
     }
 
+    fn __delitem__(&self, key: &Bound<'_, PyAny>) -> Res<()> {
+        let count = self.remove_all(key.extract()?)?;
+        if count > 0 { Ok(()) } else { Err(key_error(key)) }
+    }
+
     /// Removes a key with all its values, and returns them.
-    fn pop<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Bound<'py, PyList>> {
+    fn pop<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Vec<Bound<'py, PyBytes>>> {
         let values = self.change(|txn| self.raw.take(txn, &key))?;
-        Ok(PyList::new(py, values.iter().map(|value| PyBytes::new(py, value.bytes())))?)
+        Ok(values.iter().map(|value| PyBytes::new(py, value.bytes())).collect())
     }
 
     /// Removes all pairs of a range of keys; returns how many there were.

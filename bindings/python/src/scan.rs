@@ -1,31 +1,31 @@
-//! Ranges: views of a part of a table, and the iterators over them.
+//! Ranges: views of a part of a table, and batches of its records.
 //!
 //! 1. A batch of records becomes Python objects in one call: a crossing costs more than a record.
 //!    The next batch begins behind the last record.
-//! 2. An iterator in a write transaction shows what is there when it is asked: a change in between
-//!    makes it look its place up again.
-//! 3. The first batch is short, since many iterations are.
+//! 2. The first batch is short, since many iterations are.
+//! 3. While the transaction is held, no object is made that the garbage collector tracks: it would
+//!    run, and with it finalizers that use the transaction.
 
-use std::collections::VecDeque;
-use std::ops::Bound as End;
-use std::ops::Bound::{Excluded, Included, Unbounded};
-use std::sync::{Arc, Mutex};
+use std::ops::Bound::{Excluded, Unbounded};
+use std::sync::Arc;
 
 use huon::{RawMulti, RawTable};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyDict, PyList, PySet, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PySet, PyTuple};
 
 use crate::bytes::{Data, pair};
-use crate::fault::{Fault, Res};
-use crate::seat::{Seat, look};
+use crate::fault::{Res, value_error};
+use crate::part::{Ends, Part, behind};
+use crate::seat::{Seat, look, look_detached};
 
 /// Records in the first batch, and in the largest one.
 const BATCH_MIN: usize = 16;
 const BATCH_MAX: usize = 256;
 /// A batch ends once its records have so many bytes.
 const BATCH_BYTES: usize = 256 << 10;
+/// To count more than so many gives the interpreter lock up.
+const COUNTED_AT_ONCE: u64 = 4096;
 
 /// What is walked.
 #[derive(Clone)]
@@ -47,102 +47,75 @@ pub(crate) enum Shows {
     Items,
 }
 
-/// Which records, and in which order.
-#[derive(Clone, Default)]
-pub(crate) struct Part {
-    from: Option<Vec<u8>>,
-    to: Option<Vec<u8>>,
-    prefix: Option<Vec<u8>>,
-    reverse: bool,
-    limit: Option<u64>,
-}
-
-impl Part {
-    pub(crate) fn new(
-        prefix: Option<Data<'_>>,
-        from: Option<Data<'_>>,
-        to: Option<Data<'_>>,
-        reverse: bool,
-        limit: Option<u64>,
-    ) -> Part {
-        let [prefix, mut from, mut to] = [prefix, from, to].map(|end| end.map(Data::into_vec));
-        if let Some(prefix) = &prefix {
-            from = from.max(Some(prefix.clone()));
-            let end = successor(prefix);
-            to = if to.is_none() || end.is_some() && end < to { end } else { to };
-        }
-        Part { from, to, prefix, reverse, limit }
-    }
-
-    pub(crate) fn bounds(&self) -> (End<&[u8]>, End<&[u8]>) {
-        let from = self.from.as_deref().map_or(Unbounded, Included);
-        (from, self.to.as_deref().map_or(Unbounded, Excluded))
-    }
-
-    fn is_all(&self) -> bool {
-        self.from.is_none() && self.to.is_none()
-    }
-
-    fn contains(&self, key: &[u8]) -> bool {
-        self.from.as_deref().is_none_or(|from| from <= key)
-            && self.to.as_deref().is_none_or(|to| key < to)
-    }
-}
-
-/// The first byte string above all that begin with `prefix`, if there is one.
-fn successor(prefix: &[u8]) -> Option<Vec<u8>> {
-    let kept = prefix.len() - prefix.iter().rev().take_while(|byte| **byte == 0xFF).count();
-    let mut end = prefix[..kept].to_vec();
-    *end.last_mut()? += 1;
-    Some(end)
-}
-
 /// A part of a table, in a transaction.
-#[derive(Clone)]
 pub(crate) struct Scan {
-    seat: Seat,
-    source: Source,
-    part: Part,
-    shows: Shows,
+    pub(crate) seat: Seat,
+    pub(crate) source: Source,
+    pub(crate) part: Part,
+    pub(crate) shows: Shows,
 }
 
 /// How far an iteration is.
-struct Place {
+pub(crate) struct Place {
     /// The last record that was passed.
-    after: Option<(Vec<u8>, Vec<u8>)>,
-    left: u64,
-    batch: usize,
-    ended: bool,
+    pub(crate) after: Option<(Vec<u8>, Vec<u8>)>,
+    pub(crate) left: u64,
+    pub(crate) batch: usize,
+    pub(crate) ended: bool,
 }
 
-/// The records of a batch, as Python objects.
+/// A record as Python's bytes: those parts of it that are wanted.
+pub(crate) type Parts<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
+
+/// The records of a batch.
 struct Batch<'py> {
     py: Python<'py>,
-    shows: Shows,
+    keys: bool,
+    values: bool,
     room: usize,
     bytes: usize,
-    made: Vec<Bound<'py, PyAny>>,
+    made: Vec<Parts<'py>>,
+    /// The last one, if more may follow.
     last: Option<(Vec<u8>, Vec<u8>)>,
+    /// Whether the value is a part of its place.
+    is_pairs: bool,
 }
 
 impl Batch<'_> {
     /// Adds a record; `false`: it was the last one.
     #[inline]
-    fn push(&mut self, key: &[u8], value: &[u8]) -> PyResult<bool> {
-        let py = self.py;
-        self.made.push(match self.shows {
-            Shows::Keys => PyBytes::new(py, key).into_any(),
-            Shows::Values => PyBytes::new(py, value).into_any(),
-            Shows::Items => {
-                PyTuple::new(py, [PyBytes::new(py, key), PyBytes::new(py, value)])?.into_any()
-            }
-        });
-        self.bytes += key.len() + value.len();
+    fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
+        let (mut shown_key, mut shown_value) = (None, None);
+        if self.keys {
+            shown_key = Some(PyBytes::new(self.py, key));
+            self.bytes += key.len();
+        }
+        if self.values {
+            shown_value = Some(PyBytes::new(self.py, value));
+            self.bytes += value.len();
+        }
+        self.made.push((shown_key, shown_value));
         let more = self.made.len() < self.room && self.bytes < BATCH_BYTES;
         if !more {
-            self.last = Some((key.to_vec(), value.to_vec()));
+            let value = if self.is_pairs { value.to_vec() } else { Vec::new() };
+            self.last = Some((key.to_vec(), value));
         }
-        Ok(more)
+        more
+    }
+}
+
+impl Shows {
+    /// What is shown of a record.
+    pub(crate) fn object<'py>(
+        self,
+        py: Python<'py>,
+        parts: Parts<'py>,
+    ) -> PyResult<Bound<'py, PyAny>> {
+        Ok(match (self, parts) {
+            (Shows::Keys, (Some(key), _)) => key.into_any(),
+            (Shows::Values, (_, Some(value))) => value.into_any(),
+            (_, (key, value)) => PyTuple::new(py, [key, value])?.into_any(),
+        })
     }
 }
 
@@ -154,7 +127,7 @@ macro_rules! fill {
             for record in records.rev() {
                 let $record = record?;
                 let (key, value) = $parts;
-                if !$batch.push(key, value)? {
+                if !$batch.push(key, value) {
                     return Ok(());
                 }
             }
@@ -162,7 +135,7 @@ macro_rules! fill {
             for record in records {
                 let $record = record?;
                 let (key, value) = $parts;
-                if !$batch.push(key, value)? {
+                if !$batch.push(key, value) {
                     return Ok(());
                 }
             }
@@ -171,10 +144,10 @@ macro_rules! fill {
 }
 
 impl Scan {
-    pub(crate) fn new(seat: Seat, source: Source, part: Part, shows: Shows) -> Res<Scan> {
+    pub(crate) fn new(seat: Seat, source: Source, part: Part, shows: Shows) -> Res<Arc<Scan>> {
         let scan = Scan { seat, source, part, shows };
         scan.check_prefix()?;
-        Ok(scan)
+        Ok(Arc::new(scan))
     }
 
     /// Only tables in the order of bytes have keys that begin alike together.
@@ -182,30 +155,40 @@ impl Scan {
         let Some(prefix) = self.part.prefix.as_deref() else { return Ok(()) };
         look!(&self.seat, |txn| match &self.source {
             Source::Table(table) => table.prefix(txn, prefix).map(drop),
-            Source::Multi(multi) | Source::MultiKeys(multi) | Source::MultiValues(multi, _) =>
-                multi.prefix(txn, prefix).map(drop),
+            Source::Multi(multi) | Source::MultiKeys(multi) => multi.prefix(txn, prefix).map(drop),
+            Source::MultiValues(..) =>
+                return Err(value_error(
+                    "a prefix is one of keys: the values of one key are bounded by start and stop",
+                )),
         })?;
         Ok(())
     }
 
-    fn place(&self) -> Place {
+    pub(crate) fn place(&self) -> Place {
         let left = self.part.limit.unwrap_or(u64::MAX);
         Place { after: None, left, batch: BATCH_MIN, ended: left == 0 }
     }
 
-    /// The next batch, and none after the last.
-    fn batch<'py>(
+    /// Whether the place of a record is that of its key and its value.
+    pub(crate) fn is_pairs(&self) -> bool {
+        matches!(self.source, Source::Multi(_) | Source::MultiValues(..))
+    }
+
+    /// The next batch, and none after the last; `keys`, `values`: what is wanted of its records.
+    pub(crate) fn batch<'py>(
         &self,
         py: Python<'py>,
         place: &mut Place,
-        shows: Shows,
-    ) -> Res<Vec<Bound<'py, PyAny>>> {
+        (keys, values): (bool, bool),
+    ) -> Res<Vec<Parts<'py>>> {
         if place.ended {
+            // The end of the transaction is an error also there.
+            look!(&self.seat, |_txn| ());
             return Ok(Vec::new());
         }
         let room = usize::try_from(place.left).unwrap_or(usize::MAX).min(place.batch);
-        let made = Vec::with_capacity(room);
-        let mut batch = Batch { py, shows, room, bytes: 0, made, last: None };
+        let (made, is_pairs) = (Vec::with_capacity(room), self.is_pairs());
+        let mut batch = Batch { py, keys, values, room, bytes: 0, made, last: None, is_pairs };
         look!(&self.seat, |txn| self.fill(txn, place.after.as_ref(), &mut batch))?;
         place.batch = (place.batch * 4).min(BATCH_MAX);
         place.left -= batch.made.len() as u64;
@@ -225,7 +208,7 @@ impl Scan {
         let (mut from, mut to) = self.part.bounds();
         if let Source::MultiValues(multi, key) = &self.source {
             let after = after.map(|(_, value)| Excluded(value.as_slice()));
-            let ends = behind((Unbounded, Unbounded), after, reverse);
+            let ends = behind((from, to), after, reverse);
             let values = multi.values_range(txn, key, ends)?;
             fill!(batch, reverse, values, |value| (key, value));
             return Ok(());
@@ -261,44 +244,19 @@ impl Scan {
         Ok(())
     }
 
-    fn count(&self) -> Res<u64> {
-        let all = self.part.is_all();
+    /// How many it shows, counted up to `most`.
+    fn count(&self, py: Python<'_>, most: u64) -> Res<u64> {
+        let most = most.min(self.part.limit.unwrap_or(u64::MAX));
         let bounds = self.part.bounds();
-        let count = look!(&self.seat, |txn| match &self.source {
-            Source::Table(table) if all => table.len(txn),
-            Source::Table(table) => table.count(txn, bounds),
-            Source::Multi(multi) if all => multi.len(txn),
-            Source::Multi(multi) => multi.count(txn, bounds),
-            Source::MultiKeys(multi) =>
-                multi.keys_range(txn, bounds)?.map(|key| key.map(|_| 1)).sum(),
-            Source::MultiValues(multi, key) => multi.count_values(txn, key),
-        })?;
-        Ok(count.min(self.part.limit.unwrap_or(u64::MAX)))
-    }
-
-    /// An iterator over what it shows.
-    pub(crate) fn iter<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
-        let place = self.place();
-        if let Seat::Write(_) = &self.seat {
-            let (stamp, waiting) = (self.seat.changes(), VecDeque::new());
-            let walk = Walk { place, waiting, stamp, last: None, ended: false };
-            let records = Records { scan: Arc::new(self.clone()), walk: Mutex::new(walk) };
-            return Ok(Bound::new(py, records)?.into_any());
-        }
-        static CHAIN: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-        let chain = || -> PyResult<Py<PyAny>> {
-            Ok(py.import("itertools")?.getattr("chain")?.getattr("from_iterable")?.unbind())
+        let count = if self.part.is_all() || most <= COUNTED_AT_ONCE {
+            look!(&self.seat, |txn| self.source.count(txn, bounds, most))?
+        } else {
+            look_detached!(&self.seat, py, |txn| self.source.count(txn, bounds, most))
         };
-        let batches = Batches { scan: self.clone(), place: Mutex::new(place) };
-        Ok(CHAIN.get_or_try_init(py, chain)?.bind(py).call1((batches,))?)
+        Ok(count.min(most))
     }
 
-    pub(crate) fn reversed(&self) -> Scan {
-        let part = Part { reverse: !self.part.reverse, ..self.part.clone() };
-        Scan { part, ..self.clone() }
-    }
-
-    /// Whether it shows this key, or pair: with a limit, whether it would without one.
+    /// Whether it shows this key, or pair.
     fn contains(&self, item: &Bound<'_, PyAny>) -> Res<bool> {
         let (key, value) = match self.shows {
             Shows::Keys => (item.clone(), None),
@@ -316,110 +274,75 @@ impl Scan {
         if !self.part.contains(&key) {
             return Ok(false);
         }
-        look!(&self.seat, |txn| Ok(match (&self.source, value) {
-            (Source::Table(table), None) => table.contains(txn, &key)?,
-            (Source::Table(table), Some(value)) => table.get(txn, &key)? == Some(&value),
-            (Source::MultiValues(..), _) => false,
-            (Source::Multi(multi), Some(value)) => multi.contains(txn, &key, &value)?,
-            (Source::Multi(multi) | Source::MultiKeys(multi), _) =>
-                multi.count_values(txn, &key)? > 0,
-        }))
-    }
-}
-
-/// The part of a range that lies behind a bound, in the direction of the walk.
-fn behind<'b>(
-    (from, to): (End<&'b [u8]>, End<&'b [u8]>),
-    after: Option<End<&'b [u8]>>,
-    reverse: bool,
-) -> (End<&'b [u8]>, End<&'b [u8]>) {
-    match after {
-        None => (from, to),
-        Some(after) if reverse => (from, after),
-        Some(after) => (after, to),
-    }
-}
-
-/// Lists of records, which `itertools.chain` strings together: a step within one costs no call.
-#[pyclass(frozen)]
-struct Batches {
-    scan: Scan,
-    place: Mutex<Place>,
-}
-
-#[pymethods]
-impl Batches {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
+        look!(&self.seat, |txn| {
+            let is_there = match (&self.source, &value) {
+                (Source::Table(table), None) => table.contains(txn, &key)?,
+                (Source::Table(table), Some(value)) => table.get(txn, &key)? == Some(value),
+                (Source::MultiValues(..), _) => false,
+                (Source::Multi(multi), Some(value)) => multi.contains(txn, &key, value)?,
+                (Source::Multi(multi) | Source::MultiKeys(multi), _) => {
+                    multi.count_values(txn, &key)? > 0
+                }
+            };
+            let Some(limit) = self.part.limit.filter(|_| is_there) else { return Ok(is_there) };
+            Ok(self.count_before(txn, &key, value.as_deref(), limit)? < limit)
+        })
     }
 
-    fn __next__<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyList>>> {
-        let mut place = self.place.try_lock().map_err(|_| Fault::InUse)?;
-        let batch = self.scan.batch(py, &mut place, self.scan.shows)?;
-        Ok(if batch.is_empty() { None } else { Some(PyList::new(py, batch)?) })
-    }
-}
-
-/// An iterator in a write transaction, which sees its changes.
-#[pyclass(frozen, module = "huon")]
-pub(crate) struct Records {
-    scan: Arc<Scan>,
-    walk: Mutex<Walk>,
-}
-
-struct Walk {
-    place: Place,
-    /// Pairs that were read, and not shown yet.
-    waiting: VecDeque<Py<PyAny>>,
-    /// The state of the transaction in which they were read.
-    stamp: u64,
-    last: Option<Py<PyAny>>,
-    ended: bool,
-}
-
-#[pymethods]
-impl Records {
-    fn __iter__(slf: Py<Self>) -> Py<Self> {
-        slf
-    }
-
-    fn __next__<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyAny>>> {
-        let scan = &*self.scan;
-        let mut walk = self.walk.try_lock().map_err(|_| Fault::InUse)?;
-        let walk = &mut *walk;
-        let stamp = scan.seat.changes();
-        if stamp != walk.stamp && !walk.ended {
-            // What waits may not be there any more, and other records may be.
-            walk.place.left += walk.waiting.drain(..).count() as u64;
-            walk.stamp = stamp;
-            if let Some(last) = &walk.last {
-                let (key, value): (Data<'_>, Data<'_>) = last.bind(py).extract()?;
-                walk.place.after = Some((key.to_vec(), value.to_vec()));
-            }
-            walk.place.ended = walk.place.left == 0;
-            // A loop that changes something at each step would read them for nothing.
-            walk.place.batch = 1;
-        }
-        if walk.waiting.is_empty() {
-            let batch = scan.batch(py, &mut walk.place, Shows::Items)?;
-            walk.waiting.extend(batch.into_iter().map(Bound::unbind));
-        } else {
-            // Used after its end it must say so, though records wait.
-            look!(&scan.seat, |_txn| ());
-        }
-        let Some(next) = walk.waiting.pop_front() else {
-            walk.ended = true;
-            walk.last = None;
-            return Ok(None);
+    /// How many it shows before this key, or pair, counted up to `most`.
+    fn count_before(
+        &self,
+        txn: &impl huon::Txn,
+        key: &[u8],
+        value: Option<&[u8]>,
+        most: u64,
+    ) -> Res<u64> {
+        let up_to = |(from, to), end| match self.part.reverse {
+            true => (Excluded(end), to),
+            false => (from, Excluded(end)),
         };
-        let pair = next.bind(py).clone();
-        walk.last = Some(next);
-        Ok(Some(match scan.shows {
-            Shows::Items => pair,
-            Shows::Keys => pair.get_item(0)?,
-            Shows::Values => pair.get_item(1)?,
-        }))
+        let mut count = self.source.count(txn, up_to(self.part.bounds(), key), most)?;
+        if let (Source::Multi(multi), Some(value)) = (&self.source, value) {
+            let values = Source::MultiValues(*multi, key.to_vec());
+            count += values.count(txn, up_to((Unbounded, Unbounded), value), most)?;
+        }
+        Ok(count)
     }
+}
+
+impl Source {
+    /// How many records lie between these ends. From `most` on it may stop.
+    fn count(&self, txn: &impl huon::Txn, ends: Ends<'_>, most: u64) -> huon::Result<u64> {
+        let is_all = ends == (Unbounded, Unbounded);
+        match self {
+            Source::Table(table) if is_all => table.len(txn),
+            Source::Table(table) => {
+                let leaves = table.range(txn, ends)?.leaves();
+                sum(leaves.map(|leaf| leaf.map(|leaf| leaf.len() as u64)), most)
+            }
+            Source::Multi(multi) if is_all => multi.len(txn),
+            Source::Multi(multi) => {
+                sum(multi.keys_range(txn, ends)?.map(|key| key.map(|(_, count)| count)), most)
+            }
+            Source::MultiKeys(multi) => {
+                sum(multi.keys_range(txn, ends)?.map(|key| key.map(|_| 1)), most)
+            }
+            Source::MultiValues(multi, key) if is_all => multi.count_values(txn, key),
+            Source::MultiValues(multi, key) => {
+                sum(multi.values_range(txn, key, ends)?.map(|value| value.map(|_| 1)), most)
+            }
+        }
+    }
+}
+
+/// The sum of these counts; no more are asked for once it has reached `most`.
+fn sum(mut counts: impl Iterator<Item = huon::Result<u64>>, most: u64) -> huon::Result<u64> {
+    let mut sum = 0;
+    while sum < most {
+        let Some(count) = counts.next() else { break };
+        sum += count?;
+    }
+    Ok(sum)
 }
 
 /// The three kinds of views.
@@ -428,7 +351,7 @@ macro_rules! view {
         $(#[$doc])*
         #[pyclass(frozen, module = "huon")]
         pub(crate) struct $name {
-            pub(crate) scan: Scan,
+            pub(crate) scan: Arc<Scan>,
         }
 
         #[pymethods]
@@ -438,11 +361,16 @@ macro_rules! view {
             }
 
             fn __reversed__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
-                self.scan.reversed().iter(py)
+                self.scan.iter_back(py)
             }
 
-            fn __len__(&self) -> Res<usize> {
-                Ok(usize::try_from(self.scan.count()?).unwrap_or(usize::MAX))
+            fn __len__(&self, py: Python<'_>) -> Res<usize> {
+                let count = self.scan.count(py, u64::MAX)?;
+                Ok(usize::try_from(count).unwrap_or(usize::MAX))
+            }
+
+            fn __bool__(&self, py: Python<'_>) -> Res<bool> {
+                Ok(self.scan.count(py, 1)? > 0)
             }
 
             fn __repr__(&self) -> String {
@@ -479,6 +407,23 @@ macro_rules! set_view {
 
             fn __xor__<'py>(&self, other: &Bound<'py, PyAny>) -> Res<Bound<'py, PyAny>> {
                 Ok(self.scan.set(other.py())?.call_method1("symmetric_difference", (other,))?)
+            }
+
+            fn __rand__<'py>(&self, other: &Bound<'py, PyAny>) -> Res<Bound<'py, PyAny>> {
+                self.__and__(other)
+            }
+
+            fn __ror__<'py>(&self, other: &Bound<'py, PyAny>) -> Res<Bound<'py, PyAny>> {
+                self.__or__(other)
+            }
+
+            fn __rsub__<'py>(&self, other: &Bound<'py, PyAny>) -> Res<Bound<'py, PyAny>> {
+                let other = PySet::empty(other.py())?.call_method1("union", (other,))?;
+                Ok(other.call_method1("difference", (self.scan.set(other.py())?,))?)
+            }
+
+            fn __rxor__<'py>(&self, other: &Bound<'py, PyAny>) -> Res<Bound<'py, PyAny>> {
+                self.__xor__(other)
             }
 
             fn isdisjoint(&self, py: Python<'_>, other: &Bound<'_, PyAny>) -> Res<bool> {
@@ -518,12 +463,12 @@ view! {
 }
 
 impl Scan {
-    fn set<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+    fn set<'py>(self: &Arc<Scan>, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
         Ok(PySet::empty(py)?.call_method1("union", (self.iter(py)?,))?)
     }
 
     /// As `dict` does, with all in it.
-    pub(crate) fn dict<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyDict>> {
+    pub(crate) fn dict<'py>(self: &Arc<Scan>, py: Python<'py>) -> Res<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for record in self.iter(py)?.try_iter()? {
             let (key, value) = pair(&record?)?;
@@ -532,29 +477,29 @@ impl Scan {
         Ok(dict)
     }
 
-    /// Hands `work` the keys and values, as they lie there.
-    pub(crate) fn walk(&self, mut work: impl FnMut(&[u8], &[u8]) -> Res<()>) -> Res<()> {
+    /// Hands `work` the keys and values, as they lie there, until it returns `false`; without the
+    /// interpreter lock.
+    pub(crate) fn walk(
+        &self,
+        py: Python<'_>,
+        mut work: impl FnMut(&[u8], &[u8]) -> bool + Send,
+    ) -> Res<()> {
         let Source::Table(table) = &self.source else { return Ok(()) };
         let (bounds, reverse) = (self.part.bounds(), self.part.reverse);
         let mut left = self.part.limit.unwrap_or(u64::MAX);
-        look!(&self.seat, |txn| {
+        look_detached!(&self.seat, py, |txn| {
             let mut range = table.range(txn, bounds)?;
             while left > 0 {
                 let next = if reverse { range.next_back() } else { range.next() };
                 let Some(record) = next else { break };
                 let (key, value) = record?;
-                work(key, value)?;
+                if !work(key, value) {
+                    break;
+                }
                 left -= 1;
             }
+            huon::Result::Ok(())
         });
         Ok(())
-    }
-}
-
-impl Values {
-    /// The values of one key of a multimap.
-    pub(crate) fn of_key(seat: Seat, multi: RawMulti, key: Vec<u8>, part: Part) -> Values {
-        let source = Source::MultiValues(multi, key);
-        Values { scan: Scan { seat, source, part, shows: Shows::Values } }
     }
 }

@@ -11,14 +11,15 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyTuple};
 use crate::bytes::{Data, Name, shown};
 use crate::fault::{Fault, Res, key_error, value_error};
 use crate::given::{Chunk, in_chunks, with_keys};
-use crate::scan::{Items, Keys, Part, Scan, Shows, Source, Values};
+use crate::part::Part;
+use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
 use crate::view;
 use crate::write::Level;
 
 /// From so many keys on a lookup of many gives the interpreter lock up: below, to take it again
 /// may cost more than the lookup.
-const RELEASE_KEYS: usize = 256;
+pub(crate) const RELEASE_KEYS: usize = 256;
 
 const READS_ONLY: Fault =
     Fault::Misuse("the transaction only reads: begin one that writes with Env.write");
@@ -34,14 +35,26 @@ pub(crate) fn level(seat: &Seat) -> Res<&Arc<Level>> {
     }
 }
 
-/// A pair as Python shows it.
+/// A change of `count` records: many of them are made without the interpreter lock.
+pub(crate) fn change_many<R: Send>(
+    py: Python<'_>,
+    seat: &Seat,
+    count: usize,
+    work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R> + Send,
+) -> Res<R> {
+    let mut opened = level(seat)?.changing()?;
+    let txn: &mut huon::WriteTxn = &mut opened;
+    Ok(if count < RELEASE_KEYS { work(txn)? } else { py.detach(move || work(txn))? })
+}
+
+/// A record as Python shows it: a pair.
+pub(crate) type Pair<'py> = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
 pub(crate) fn shown_pair<'py>(
     py: Python<'py>,
     record: Option<(&[u8], &[u8])>,
-) -> PyResult<Option<Bound<'py, PyTuple>>> {
-    record
-        .map(|(key, value)| PyTuple::new(py, [PyBytes::new(py, key), PyBytes::new(py, value)]))
-        .transpose()
+) -> Option<Pair<'py>> {
+    record.map(|(key, value)| (PyBytes::new(py, key), PyBytes::new(py, value)))
 }
 
 /// A table in a transaction: a mapping of `bytes` to `bytes`, in the order of keys.
@@ -83,7 +96,19 @@ impl Table {
         look!(&self.seat, |txn| Ok(table.get(txn, key)?.map(|value| PyBytes::new(py, value))))
     }
 
-    pub(crate) fn scan(&self, part: Part, shows: Shows) -> Res<Scan> {
+    /// Looks many keys up, without the interpreter lock.
+    pub(crate) fn look_up(
+        &self,
+        py: Python<'_>,
+        keys: &[&[u8]],
+        found: impl FnMut(usize, Option<&[u8]>) + Send,
+    ) -> Res<()> {
+        let table = self.raw;
+        look_detached!(&self.seat, py, |txn| table.get_many(txn, keys, found));
+        Ok(())
+    }
+
+    pub(crate) fn scan(&self, part: Part, shows: Shows) -> Res<Arc<Scan>> {
         Scan::new(self.seat.clone(), Source::Table(self.raw), part, shows)
     }
 }
@@ -156,17 +181,9 @@ impl Table {
                         shown.iter().map(|value| value.map(|value| PyBytes::new(py, value)));
                     Ok(PyList::new(py, values)?)
                 }
-                Seat::Write(level) => {
-                    let mut opened = level.opened()?;
-                    let alone: &mut huon::WriteTxn = &mut opened;
+                Seat::Write(_) => {
                     let mut shown = Vec::with_capacity(keys.len());
-                    let copied = &mut shown;
-                    py.detach(move || {
-                        let txn: &huon::WriteTxn = alone;
-                        table.get_many(txn, keys, |_, value| {
-                            copied.push(value.map(<[u8]>::to_vec));
-                        })
-                    })?;
+                    self.look_up(py, keys, |_, value| shown.push(value.map(<[u8]>::to_vec)))?;
                     let values = shown
                         .iter()
                         .map(|value| value.as_ref().map(|value| PyBytes::new(py, value)));
@@ -177,23 +194,23 @@ impl Table {
     }
 
     /// The first record, as a pair, or `None`.
-    fn first<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.first(txn)?)?))
+    fn first<'py>(&self, py: Python<'py>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.first(txn)?)))
     }
 
     /// The last record, as a pair, or `None`.
-    fn last<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.last(txn)?)?))
+    fn last<'py>(&self, py: Python<'py>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.last(txn)?)))
     }
 
     /// The record of the key, or of the next one above it.
-    fn at_or_above<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_above(txn, &key)?)?))
+    fn at_or_above<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_above(txn, &key)?)))
     }
 
     /// The record of the key, or of the next one below it.
-    fn at_or_below<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyTuple>>> {
-        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_below(txn, &key)?)?))
+    fn at_or_below<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Pair<'py>>> {
+        look!(&self.seat, |txn| Ok(shown_pair(py, self.raw.at_or_below(txn, &key)?)))
     }
 
     fn __len__(&self) -> Res<usize> {
@@ -232,7 +249,7 @@ impl Table {
     }
 
     fn __reversed__<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
-        self.scan(Part::default(), Shows::Keys)?.reversed().iter(py)
+        self.scan(Part::default(), Shows::Keys)?.iter_back(py)
     }
 
     /// The keys that begin with `prefix`, from `start` (with it) to `stop` (without it), at most
@@ -393,8 +410,12 @@ impl Table {
 
     /// Deletes the records of many keys; returns how many there were.
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Res<u64> {
+        let py = keys.py();
         with_keys(keys, |keys| {
-            self.change(|txn| keys.iter().map(|key| self.raw.remove(txn, key).map(u64::from)).sum())
+            let table = self.raw;
+            change_many(py, &self.seat, keys.len(), |txn| {
+                keys.iter().map(|key| table.remove(txn, key).map(u64::from)).sum()
+            })
         })
     }
 
@@ -435,27 +456,29 @@ impl Table {
 
     /// Removes the last record, or with `last=False` the first, and returns it.
     #[pyo3(signature = (last=true))]
-    fn popitem<'py>(&self, py: Python<'py>, last: bool) -> Res<Bound<'py, PyTuple>> {
+    fn popitem<'py>(&self, py: Python<'py>, last: bool) -> Res<Pair<'py>> {
         let popped =
             self.change(|txn| if last { self.raw.pop_last(txn) } else { self.raw.pop_first(txn) })?;
         let record = popped.as_ref().map(|(key, value)| (key.bytes(), value.bytes()));
         let empty = || Fault::Raised(PyKeyError::new_err("popitem(): the table is empty"));
-        shown_pair(py, record)?.ok_or_else(empty)
+        shown_pair(py, record).ok_or_else(empty)
     }
 
     /// The value of a key, which gets `default` first if it is not there.
+    #[pyo3(signature = (key, default=None))]
     fn setdefault<'py>(
         &self,
         py: Python<'py>,
         key: Data<'_>,
-        default: &Bound<'py, PyAny>,
+        default: Option<Bound<'py, PyAny>>,
     ) -> Res<Bound<'py, PyAny>> {
         level(&self.seat)?;
         if let Some(value) = self.found(py, &key)? {
             return Ok(value.into_any());
         }
+        let default = default.unwrap_or_else(|| py.None().into_bound(py));
         self.put(key, default.extract()?)?;
-        Ok(default.clone())
+        Ok(default)
     }
 
     /// Deletes all records; the table stays.
@@ -517,12 +540,13 @@ impl Table {
         limit: Option<u64>,
     ) -> Res<(Bound<'py, PyAny>, Bound<'py, PyAny>)> {
         let part = Part::new(prefix, start, stop, reverse, limit);
-        crate::array::scan(py, &self.scan(part, Shows::Items)?, key_bytes, value_bytes)
+        crate::array::scan(py, &*self.scan(part, Shows::Items)?, key_bytes, value_bytes)
     }
 
     /// Puts packed records.
     fn _put_packed(
         &self,
+        py: Python<'_>,
         keys: Data<'_>,
         key_bytes: usize,
         values: Data<'_>,
@@ -532,10 +556,11 @@ impl Table {
         if Some(values.len()) != value_bytes.checked_mul(count) {
             return Err(value_error("there must be as many values as keys"));
         }
-        self.change(|txn| {
+        let (table, keys, values) = (self.raw, &*keys, &*values);
+        change_many(py, &self.seat, count, |txn| {
             (0..count).try_for_each(|i| {
                 let key = &keys[i * key_bytes..][..key_bytes];
-                self.raw.put(txn, key, &values[i * value_bytes..][..value_bytes]).map(drop)
+                table.put(txn, key, &values[i * value_bytes..][..value_bytes]).map(drop)
             })
         })
     }

@@ -32,6 +32,13 @@ def test_integers(env: huon.Env, kind: str) -> None:
         del view
 
 
+def test_more_than_there_is_room_for(env: huon.Env) -> None:
+    with env.write() as txn:
+        keys = np.arange(10**6, dtype="u8")
+        with pytest.raises(MemoryError):
+            arrays.get_many(txn["t"], keys, np.dtype("V2000000000"))
+
+
 def test_other_forms(env: huon.Env) -> None:
     record = np.dtype([("a", "<u4"), ("b", "<f8", (2,))])
     values = np.zeros(50, record)

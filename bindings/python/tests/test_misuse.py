@@ -34,6 +34,12 @@ def test_use_after_the_end(filled: huon.Env) -> None:
     for use in uses:
         with pytest.raises(huon.MisuseError):
             use()
+    short = filled.read()
+    walk = iter(short["t"].keys(limit=2))
+    assert next(walk) == b"0000"
+    short.close()
+    with pytest.raises(huon.MisuseError, match="ended"):
+        list(walk)
     writer = filled.write()
     t = writer["t"]
     pairs = iter(t.items())
@@ -281,6 +287,32 @@ def test_cycles_and_finalizers(filled: huon.Env) -> None:
     ended = weakref.ref(Holder())
     gc.collect()
     assert ended() is None and readers(filled) == 0
+
+
+def test_finalizers_in_the_middle_of_a_scan(env: huon.Env) -> None:
+    """A collection may begin wherever an object is made that it tracks."""
+    class Cycle:
+        def __init__(self, table: huon.Table) -> None:
+            self.me, self.table = self, table
+
+        def __del__(self) -> None:
+            self.table.put(b"of a finalizer", b"")
+
+    with env.write() as txn:
+        t = txn["t"]
+        t.put_many((b"%04d" % n, b"") for n in range(200))
+        before = gc.get_threshold()
+        try:
+            for look in lambda: list(t.items()), t.first, t.last, lambda: t.at_or_above(b"0001"):
+                Cycle(t)
+                t.delete(b"of a finalizer")
+                gc.set_threshold(1)
+                look()
+                gc.set_threshold(*before)
+                gc.collect()
+                assert t.get(b"of a finalizer") == b""
+        finally:
+            gc.set_threshold(*before)
 
 
 def test_iterators_that_raise(env: huon.Env) -> None:

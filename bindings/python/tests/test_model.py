@@ -121,7 +121,8 @@ class Histories(RuleBasedStateMachine):
         how = {"start": start, "stop": stop, "prefix": prefix, "reverse": reverse, "limit": limit}
         assert list(table.items(**how)) == wanted
         assert list(table.keys(**how)) == [key for key, _ in wanted]
-        assert list(reversed(table.values(**how))) == [value for _, value in wanted][::-1] or limit
+        assert list(reversed(table.values(**how))) == [value for _, value in wanted][::-1]
+        assert bool(table.keys(**how)) == bool(wanted)
         assert len(table.items(**how)) == len(wanted)
 
     @rule(changes=st.lists(st.tuples(KEYS, st.booleans()), max_size=8), reverse=st.booleans())
@@ -181,6 +182,15 @@ class Histories(RuleBasedStateMachine):
         wanted = wanted[::-1] if reverse else wanted
         assert list(multi.items(**how, limit=limit)) == wanted[:limit]
         assert list(multi.keys(**how)) == (keys[::-1] if reverse else keys)
+        for pair in wanted[:1] + wanted[-1:]:
+            assert (pair in multi.items(**how, limit=limit)) == (pair in wanted[:limit])
+
+    @rule(key=KEYS, start=ENDS, stop=ENDS, reverse=st.booleans(), limit=LIMITS)
+    def scan_values(self, key: bytes, start: Any, stop: Any, reverse: bool, limit: Any) -> None:
+        wanted = cut([value for of, value in self.models[-1][1] if of == key], start, stop, None)
+        wanted = (wanted[::-1] if reverse else wanted)[:limit]
+        view = self.multi.values(key, start=start, stop=stop, reverse=reverse, limit=limit)
+        assert list(view) == wanted and len(view) == len(wanted) and bool(view) == bool(wanted)
 
     @precondition(lambda self: len(self.txns) < 4)
     @rule()

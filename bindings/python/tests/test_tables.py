@@ -1,6 +1,8 @@
 """Tables and transactions, as programs use them."""
 
 import collections.abc
+import re
+import tracemalloc
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +87,62 @@ def test_views_are_sets(filled: huon.Env) -> None:
         assert (b"0001", b"value 1") in t.items() and (b"0001", b"") not in t.items()
         others: list[Any] = ["0001", 7, (b"0001",)]
         assert not any(other in t.keys() or other in t.items() for other in others)
+
+
+def test_views_with_limits(filled: huon.Env) -> None:
+    def keys(*numbers: int) -> list[bytes]:
+        return [b"%04d" % n for n in numbers]
+
+    both: list[huon.ReadTxn | huon.WriteTxn] = [filled.read(), filled.write()]
+    for txn in both:
+        t = txn["t"]
+        assert list(reversed(t.keys(limit=2))) == keys(1, 0)
+        assert list(reversed(t.keys(limit=2, reverse=True))) == keys(998, 999)
+        assert list(reversed(t.values(start=b"0007", limit=1))) == [b"value 7"]
+        view = t.items(start=b"0100", stop=b"0200", limit=3)
+        pairs = [(b"%04d" % n, b"value %d" % n) for n in range(99, 105)]
+        assert [pair in view for pair in pairs] == [False, True, True, True, False, False]
+        assert view == set(pairs[1:4]) and len(view) == 3 and view
+        assert b"0197" in t.keys(stop=b"0200", reverse=True, limit=3)
+        assert b"0196" not in t.keys(stop=b"0200", reverse=True, limit=3)
+        assert not t.keys(limit=0) and not t.keys(prefix=b"x") and t.values(prefix=b"0999")
+        txn.close()
+
+
+def test_sets_on_the_left(filled: huon.Env) -> None:
+    with filled.read() as txn:
+        keys: Any = txn["t"].keys(limit=2)
+        assert {b"0001", b"x"} & keys == {b"0001"} and {b"0001", b"x"} - keys == {b"x"}
+        assert {b"x"} | keys == {b"0000", b"0001", b"x"} and {b"0000"} ^ keys == {b"0001"}
+
+
+def test_a_short_range_does_not_count_the_rest(path: Path) -> None:
+    """`list` asks for the length first: all leaves behind the range are damaged here."""
+    with huon.open(path) as env, env.write() as txn:
+        pairs = [(b"%06d" % n, b"value %06d" % n) for n in range(20_000)]
+        txn["t"].bulk_load(pairs)
+        txn.table("m", multi=True, create=True).bulk_append(pairs)
+    path.write_bytes(re.sub(rb"value (00[2-9]|01)", rb"VALUE \1", path.read_bytes()))
+    with huon.open(path) as env, env.read() as txn:
+        for table in txn["t"], txn.table("m", multi=True):
+            assert len(list(table.items(start=b"000000", limit=10))) == 10
+            assert table.keys(start=b"0") and len(table.values(start=b"000000", limit=9)) == 9
+            with pytest.raises(huon.CorruptError):
+                len(table.keys(start=b"000001"))
+
+
+def test_keys_do_not_read_values(env: huon.Env) -> None:
+    """Batches end with their bytes, and the values that are not shown are none of them."""
+    with env.write() as txn:
+        txn["t"].put_many((b"%04d" % n, bytes(300_000)) for n in range(40))
+        assert list(txn["t"].items())[39] == (b"0039", bytes(300_000))
+        tracemalloc.start()
+        assert list(txn["t"]) == [b"%04d" % n for n in range(40)]
+        _, most = tracemalloc.get_traced_memory()
+        tracemalloc.stop()
+        assert most < 300_000
+    with env.read() as txn:
+        assert list(txn["t"]) == [b"%04d" % n for n in range(40)]
 
 
 def test_iteration_in_a_write_transaction_sees_its_changes(env: huon.Env) -> None:
@@ -190,6 +248,15 @@ def test_multimaps(env: huon.Env) -> None:
         assert list(tags) == [b"blue", b"red"] == list(tags.keys())
         assert list(tags.values()) == [b"7", b"9", b"1", b"2"]
         assert list(tags.values(b"red", reverse=True)) == [b"2", b"1"]
+        assert list(tags.values(b"red", start=b"2")) == [b"2"] != list(tags.values(b"red"))
+        assert list(tags.values(b"red", stop=b"2")) == [b"1"]
+        assert len(tags.values(b"red", start=b"1", stop=b"2")) == 1
+        assert not tags.values(b"red", start=b"3") and tags.values(b"red", start=b"2")
+        with pytest.raises(ValueError, match="prefix"):
+            tags.values(b"red", prefix=b"1")
+        assert list(reversed(tags)) == [b"red", b"blue"] and 0 < tags.estimate() < 100
+        assert (b"blue", b"9") not in tags.items(limit=1) and pairs[0] in tags.items(limit=1)
+        assert pairs[2] in tags.items(reverse=True, limit=2) and pairs[1] in tags.items(limit=2)
         assert tags.has(b"red", b"2") and b"red" in tags and b"green" not in tags
         assert (len(tags), tags.count_values(b"red"), tags.count(b"a", b"c")) == (4, 2, 2)
         assert tags.get_many([b"red", b"green"]) == [[b"1", b"2"], []]
@@ -199,10 +266,18 @@ def test_multimaps(env: huon.Env) -> None:
         assert [int(v) for v in tags.values(b"many", reverse=True)] == list(range(2999, -1, -1))
         assert len(list(tags.items())) == 3004 == len(list(tags.items(reverse=True)))
         assert list(tags.items(prefix=b"r", limit=1)) == [(b"red", b"1")]
+        middle = tags.values(b"many", start=b"00100", stop=b"01100", reverse=True)
+        assert [int(v) for v in middle] == list(range(1099, 99, -1)) and len(middle) == 1000
+        many = [b"many", b"none", *(b"%d" % n for n in range(300)), b"red"]
+        found = tags.get_many(many)
+        assert len(found[0]) == 3000 and found[1] == [] == found[300] and found[-1] == tags[b"red"]
         for value in tags.values(b"many"):
             assert tags.remove(b"many", value)
         assert tags.set(b"red", b"5") == 2 and tags.pop(b"red") == [b"5"]
-        assert tags.remove_all(b"blue") == 2 and len(tags) == 0
+        del tags[b"blue"]
+        with pytest.raises(KeyError):
+            del tags[b"blue"]
+        assert len(tags) == 0
         tags.bulk_append((b"%03d" % (n // 3), b"%03d" % n) for n in range(900))
         assert tags.delete_range(b"100", b"200") == 300 and len(tags) == 600
         with pytest.raises(huon.TableKindError):

@@ -32,12 +32,12 @@ def _stored(dtype: "np.dtype[Any]") -> "np.dtype[Any]":
     return dtype.newbyteorder("<")
 
 
-def _packed_values(values: NDArray[Any]) -> tuple[memoryview, int]:
-    array = np.ascontiguousarray(values, dtype=_stored(values.dtype))
-    return _bytes_of(array), _row_bytes(array)
+def _packed_values(values: NDArray[Any]) -> tuple[bytes, int]:
+    array = np.asarray(values, dtype=_stored(values.dtype))
+    return array.tobytes(), _row_bytes(array)
 
 
-def _packed_keys(keys: NDArray[Any]) -> tuple[memoryview, int]:
+def _packed_keys(keys: NDArray[Any]) -> tuple[bytes, int]:
     array = np.asarray(keys)
     if array.dtype.kind in "iu":
         size = array.dtype.itemsize
@@ -45,12 +45,7 @@ def _packed_keys(keys: NDArray[Any]) -> tuple[memoryview, int]:
         if array.dtype.kind == "i":
             unsigned = unsigned ^ np.array(1 << (8 * size - 1), f"=u{size}")
         array = unsigned.astype(f">u{size}")
-    array = np.ascontiguousarray(array)
-    return _bytes_of(array), _row_bytes(array)
-
-
-def _bytes_of(array: NDArray[Any]) -> memoryview:
-    return array.reshape(-1).view(np.uint8).data if array.size else memoryview(b"")
+    return array.tobytes(), _row_bytes(array)
 
 
 def _row_bytes(array: NDArray[Any]) -> int:
@@ -76,8 +71,7 @@ def _shown_keys(packed: bytearray, dtype: "np.dtype[Any]") -> NDArray[Any]:
 def _end(end: Any, dtype: "np.dtype[Any]") -> bytes | None:
     if end is None or isinstance(end, (bytes, bytearray, memoryview)):
         return None if end is None else bytes(end)
-    packed, _ = _packed_keys(np.array([end], dtype))
-    return bytes(packed)
+    return _packed_keys(np.array([end], dtype))[0]
 
 
 def get_many(
