@@ -1,5 +1,6 @@
 """Codecs and typed tables."""
 
+import collections.abc
 import math
 import struct
 import uuid
@@ -66,6 +67,9 @@ def test_other_codecs() -> None:
     assert UUID.decode(UUID.encode(one)) == one and BOOL.decode(BOOL.encode(True)) is True
     assert JSON.decode(JSON.encode({"a": [1, None]})) == {"a": [1, None]}
     assert PICKLE.decode(PICKLE.encode({1, 2})) == {1, 2} and UNIT.encode(None) == b""
+    for number in math.nan, math.inf:
+        with pytest.raises(ValueError):
+            JSON.encode([number])  # no other language would read it
     with pytest.raises(ValueError):
         tuple_of(STR, JSON)
     with pytest.raises(ValueError):
@@ -90,6 +94,8 @@ def test_typed_tables(path: Path) -> None:
             assert t.at_or_below("b") == ("alan", 41) and t.count("b") == 1
             with pytest.raises(KeyError):
                 del t["eve"]
+            with pytest.raises(huon.InvalidError):
+                t.keys(prefix="a") and huon.TableDef("n", U64, U64).open(txn).keys(prefix=1)
             with pytest.raises(huon.EncodeError):
                 t["eve"] = -1
             v = visits.open(txn)
@@ -112,3 +118,50 @@ def test_typed_tables(path: Path) -> None:
             txn["ages"][b"odd"] = b"three"
             with pytest.raises(huon.DecodeError):
                 ages.open(txn)["odd"]
+
+
+def test_typed_tables_are_mappings() -> None:
+    with huon.open(None) as env, env.write() as txn:
+        t = huon.TableDef("ages", STR, U64).open(txn)
+        assert isinstance(t, collections.abc.MutableMapping)
+        t.update({"ada": 36}, alan=41)
+        t.update([("grace", 85)])
+        assert t == {"ada": 36, "alan": 41, "grace": 85} and dict(t) == t
+        assert list(reversed(t)) == ["grace", "alan", "ada"]
+        assert t.setdefault("bob", 1) == 1 == t.setdefault("bob", 2)
+        assert t.pop("bob") == 1 and t.pop("bob", None) is None
+        with pytest.raises(KeyError):
+            t.pop("bob")
+        keys: Any = t.keys(prefix="a")
+        values: Any = t.values(limit=2)
+        items: Any = t.items(start="b")
+        for _ in range(2):  # as often as one likes
+            assert list(keys) == ["ada", "alan"] and list(reversed(keys)) == ["alan", "ada"]
+            assert list(values) == [36, 41] and list(reversed(values)) == [41, 36]
+            assert list(items) == [("grace", 85)] == list(reversed(items))
+        assert (len(keys), len(values), len(items)) == (2, 2, 1) and keys and values and items
+        assert "ada" in keys and "grace" not in keys and 7 not in keys
+        assert 41 in values and 85 not in values
+        assert ("grace", 85) in items and ("ada", 36) not in items and "grace" not in items
+        assert keys & {"ada", "x"} == {"ada"} and {"x"} | keys == {"ada", "alan", "x"}
+        assert items == {("grace", 85)} and not t.keys(start="x")
+        assert repr(t) == "<huon.TypedTable 'ages'>" and "Typed" in repr([keys, values, items])
+        view = t.view("ada")
+        assert view is not None and U64.decode(bytes(view)) == 36 and 0 < t.estimate() < 10
+        assert t.popitem() == ("grace", 85) and t.popitem(last=False) == ("ada", 36)
+        assert t.delete_many(["alan", "x"]) == 1 and not t
+        m = huon.MultiDef("tags", STR, U64).open(txn)
+        m.put_many([("a", 1), ("a", 2), ("b", 3)])
+        assert m.add_values("b", [3, 4, 5]) == 2 and m.get_many(["a", "x"]) == [[1, 2], []]
+        assert list(m.values()) == [1, 2, 3, 4, 5] and m.count("b") == 3
+        assert list(m.values_of("b", start=4)) == [4, 5] and len(m.values_of("b", stop=4)) == 1
+        assert m.first() == ("a", 1) and m.last() == ("b", 5) and list(reversed(m)) == ["b", "a"]
+        assert m.set("a", 7) == 2 and m.pop("a") == [7] and m.delete_range(prefix="b") == 3
+        m.bulk_append([("x", 1), ("x", 2)])
+        assert list(m.items()) == [("x", 1), ("x", 2)] and list(m.keys()) == ["x"]
+        del m["x"]
+        with pytest.raises(KeyError):
+            del m["x"]
+        m.add("y", 1)
+        m.clear()
+        assert len(m) == 0

@@ -107,7 +107,7 @@ def _float(name: str, size: int, form: str) -> Codec[float]:
 
 
 def _bytes(item: bytes) -> bytes:
-    return bytes(memoryview(item))
+    return item if type(item) is bytes else bytes(memoryview(item))
 
 
 def _bool(data: bytes) -> bool:
@@ -141,9 +141,11 @@ UNIT: Codec[None] = Codec("unit", lambda item: b"", _unit, 0)
 UUID: Codec[_uuid.UUID] = Codec(
     "uuid", lambda item: item.bytes, lambda data: _uuid.UUID(bytes=data), 16
 )
+# Other languages read no numbers that are none.
+_dumps = _json.JSONEncoder(ensure_ascii=False, allow_nan=False, separators=(",", ":")).encode
 JSON: Codec[Any] = Codec(
     "json",
-    lambda item: _json.dumps(item, ensure_ascii=False, separators=(",", ":")).encode(),
+    lambda item: _dumps(item).encode(),
     _json.loads,
     is_key=False,
 )

@@ -9,12 +9,21 @@
 {'ada': 36} 1
 """
 
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import (
+    Callable,
+    ItemsView,
+    Iterable,
+    Iterator,
+    KeysView,
+    Mapping,
+    MutableMapping,
+    ValuesView,
+)
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar, cast, overload
 
 from ._errors import EncodeError, InvalidError
-from ._huon import MultiTable, ReadTxn, Table, WriteTxn
+from ._huon import Items, Keys, MultiTable, ReadTxn, Table, Values, WriteTxn
 from .codecs import Codec, _decoded, _encoded
 
 K = TypeVar("K")
@@ -95,8 +104,111 @@ class MultiDef(Generic[K, V]):
         return TypedMultiTable(raw, self.key, self.value)
 
 
-class TypedTable(Generic[K, V]):
-    """A table whose keys and values are made by codecs. ``raw`` is the table of bytes below."""
+def _within(view: Keys | Items, parts: Iterable[tuple[Codec[Any], Any]]) -> bool:
+    """Whether a view shows a key, or a pair; what no codec can write is in none."""
+    try:
+        data = tuple(_encoded(codec, part) for codec, part in parts)
+    except EncodeError:
+        return False
+    return (data if len(data) > 1 else data[0]) in view
+
+
+class TypedKeys(KeysView[K]):
+    """The keys of a part of a typed table, in order: a set."""
+
+    __slots__ = ("raw", "_key")
+
+    def __init__(self, raw: Keys, key: Codec[K]) -> None:
+        self.raw = raw
+        self._key = key
+
+    def __iter__(self) -> Iterator[K]:
+        for key in self.raw:
+            yield _decoded(self._key, key)
+
+    def __reversed__(self) -> Iterator[K]:
+        for key in reversed(self.raw):
+            yield _decoded(self._key, key)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+    def __contains__(self, key: object) -> bool:
+        return _within(self.raw, [(self._key, key)])
+
+    def __repr__(self) -> str:
+        return "<huon.TypedKeys>"
+
+
+class TypedValues(ValuesView[V]):
+    """The values of a part of a typed table, in the order of their keys."""
+
+    __slots__ = ("raw", "_value")
+
+    def __init__(self, raw: Values, value: Codec[V]) -> None:
+        self.raw = raw
+        self._value = value
+
+    def __iter__(self) -> Iterator[V]:
+        for value in self.raw:
+            yield _decoded(self._value, value)
+
+    def __reversed__(self) -> Iterator[V]:
+        for value in reversed(self.raw):
+            yield _decoded(self._value, value)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+    def __contains__(self, value: object) -> bool:
+        return any(one is value or one == value for one in self)
+
+    def __repr__(self) -> str:
+        return "<huon.TypedValues>"
+
+
+class TypedItems(ItemsView[K, V]):
+    """The records of a part of a typed table, as pairs, in the order of keys: a set."""
+
+    __slots__ = ("raw", "_key", "_value")
+
+    def __init__(self, raw: Items, key: Codec[K], value: Codec[V]) -> None:
+        self.raw = raw
+        self._key = key
+        self._value = value
+
+    def __iter__(self) -> Iterator[tuple[K, V]]:
+        for key, value in self.raw:
+            yield _decoded(self._key, key), _decoded(self._value, value)
+
+    def __reversed__(self) -> Iterator[tuple[K, V]]:
+        for key, value in reversed(self.raw):
+            yield _decoded(self._key, key), _decoded(self._value, value)
+
+    def __len__(self) -> int:
+        return len(self.raw)
+
+    def __bool__(self) -> bool:
+        return bool(self.raw)
+
+    def __contains__(self, item: object) -> bool:
+        if not isinstance(item, tuple) or len(item) != 2:
+            return False
+        return _within(self.raw, zip((self._key, self._value), item, strict=True))
+
+    def __repr__(self) -> str:
+        return "<huon.TypedItems>"
+
+
+class TypedTable(MutableMapping[K, V]):
+    """A table whose keys and values are made by codecs: a mapping, in the order of keys. ``raw`` is
+    the table of bytes below."""
 
     __slots__ = ("raw", "_key", "_value")
 
@@ -126,14 +238,24 @@ class TypedTable(Generic[K, V]):
         if not self.raw.delete(_encoded(self._key, key)):
             raise KeyError(key)
 
-    def __contains__(self, key: K) -> bool:
-        return _encoded(self._key, key) in self.raw
+    def __contains__(self, key: object) -> bool:
+        return _encoded(self._key, cast(K, key)) in self.raw
 
     def __len__(self) -> int:
         return len(self.raw)
 
     def __iter__(self) -> Iterator[K]:
-        return self.keys()
+        return iter(self.keys())
+
+    def __reversed__(self) -> Iterator[K]:
+        return reversed(self.keys())
+
+    def __repr__(self) -> str:
+        return f"<huon.TypedTable {self.raw.name!r}>"
+
+    def view(self, key: K) -> memoryview | None:
+        """The bytes of a value where they lie: see ``Table.view``."""
+        return self.raw.view(_encoded(self._key, key))
 
     def get_many(self, keys: Iterable[K]) -> list[V | None]:
         found = self.raw.get_many([_encoded(self._key, key) for key in keys])
@@ -152,6 +274,13 @@ class TypedTable(Generic[K, V]):
     def put_many(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
         self.raw.put_many(self._raw_pairs(pairs))
 
+    def update(  # type: ignore[override]
+        self, other: Mapping[K, V] | Iterable[tuple[K, V]] = (), /, **more: V
+    ) -> None:
+        """As that of ``dict``."""
+        self.put_many(other)
+        self.put_many(cast(Mapping[K, V], more))
+
     def bulk_load(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
         """Fills an empty table from records in the order of keys."""
         self.raw.bulk_load(self._raw_pairs(pairs))
@@ -165,6 +294,25 @@ class TypedTable(Generic[K, V]):
     def delete(self, key: K) -> bool:
         return self.raw.delete(_encoded(self._key, key))
 
+    def delete_many(self, keys: Iterable[K]) -> int:
+        return self.raw.delete_many([_encoded(self._key, key) for key in keys])
+
+    def pop(self, key: K, *default: Any) -> Any:
+        """Removes a key and returns its value; ``default``, or else ``KeyError``, without one."""
+        if len(default) > 1:
+            raise TypeError(f"pop expected at most 2 arguments, got {len(default) + 1}")
+        found = self.raw.pop(_encoded(self._key, key), None)
+        if found is not None:
+            return _decoded(self._value, found)
+        if not default:
+            raise KeyError(key)
+        return default[0]
+
+    def popitem(self, last: bool = True) -> tuple[K, V]:
+        """Removes the last record, or with ``last=False`` the first, and returns it."""
+        key, value = self.raw.popitem(last)
+        return _decoded(self._key, key), _decoded(self._value, value)
+
     def delete_range(
         self, start: K | None = None, stop: K | None = None, *, prefix: Any = None
     ) -> int:
@@ -174,6 +322,11 @@ class TypedTable(Generic[K, V]):
     def count(self, start: K | None = None, stop: K | None = None, *, prefix: Any = None) -> int:
         ends = _end(self._key, start), _end(self._key, stop)
         return self.raw.count(*ends, prefix=_prefix(self._key, prefix))
+
+    def estimate(self, start: K | None = None, stop: K | None = None, *, prefix: Any = None) -> int:
+        """About how many records lie in a range, by a look at its ends."""
+        ends = _end(self._key, start), _end(self._key, stop)
+        return self.raw.estimate(*ends, prefix=_prefix(self._key, prefix))
 
     def clear(self) -> None:
         self.raw.clear()
@@ -203,16 +356,16 @@ class TypedTable(Generic[K, V]):
         stop: K | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[K]:
+    ) -> TypedKeys[K]:
         """As ``items``, the keys alone."""
-        for key in self.raw.keys(
+        raw = self.raw.keys(
             prefix=_prefix(self._key, prefix),
             start=_end(self._key, start),
             stop=_end(self._key, stop),
             reverse=reverse,
             limit=limit,
-        ):
-            yield _decoded(self._key, key)
+        )
+        return TypedKeys(raw, self._key)
 
     def values(
         self,
@@ -222,16 +375,16 @@ class TypedTable(Generic[K, V]):
         stop: K | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[V]:
+    ) -> TypedValues[V]:
         """As ``items``, the values alone."""
-        for value in self.raw.values(
+        raw = self.raw.values(
             prefix=_prefix(self._key, prefix),
             start=_end(self._key, start),
             stop=_end(self._key, stop),
             reverse=reverse,
             limit=limit,
-        ):
-            yield _decoded(self._value, value)
+        )
+        return TypedValues(raw, self._value)
 
     def items(
         self,
@@ -241,17 +394,17 @@ class TypedTable(Generic[K, V]):
         stop: K | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[tuple[K, V]]:
+    ) -> TypedItems[K, V]:
         """The records from ``start`` (with it) to ``stop`` (without it). ``prefix``: of text a part
         of it, of tuples a tuple of leading parts."""
-        for key, value in self.raw.items(
+        raw = self.raw.items(
             prefix=_prefix(self._key, prefix),
             start=_end(self._key, start),
             stop=_end(self._key, stop),
             reverse=reverse,
             limit=limit,
-        ):
-            yield _decoded(self._key, key), _decoded(self._value, value)
+        )
+        return TypedItems(raw, self._key, self._value)
 
     def take_sequence(self, count: int = 1) -> int:
         """Raises the sequence of the table by ``count``, and returns what it was before."""
@@ -282,7 +435,21 @@ class TypedMultiTable(Generic[K, V]):
         return len(self.raw)
 
     def __iter__(self) -> Iterator[K]:
-        return self.keys()
+        return iter(self.keys())
+
+    def __reversed__(self) -> Iterator[K]:
+        return reversed(self.keys())
+
+    def __delitem__(self, key: K) -> None:
+        if not self.remove_all(key):
+            raise KeyError(key)
+
+    def __repr__(self) -> str:
+        return f"<huon.TypedMultiTable {self.raw.name!r}>"
+
+    def get_many(self, keys: Iterable[K]) -> list[list[V]]:
+        found = self.raw.get_many([_encoded(self._key, key) for key in keys])
+        return [[_decoded(self._value, one) for one in values] for values in found]
 
     def has(self, key: K, value: V) -> bool:
         return self.raw.has(_encoded(self._key, key), _encoded(self._value, value))
@@ -290,6 +457,57 @@ class TypedMultiTable(Generic[K, V]):
     def add(self, key: K, value: V) -> bool:
         """Adds a value to a key; ``False`` if the key has it already."""
         return self.raw.add(_encoded(self._key, key), _encoded(self._value, value))
+
+    def add_values(self, key: K, values: Iterable[V]) -> int:
+        """Adds many values to a key; returns how many it had not."""
+        data = [_encoded(self._value, value) for value in values]
+        return self.raw.add_values(_encoded(self._key, key), data)
+
+    def put_many(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        self.raw.put_many(self._raw_pairs(pairs))
+
+    def bulk_append(self, pairs: Mapping[K, V] | Iterable[tuple[K, V]]) -> None:
+        """Adds pairs above those that are there, in order."""
+        self.raw.bulk_append(self._raw_pairs(pairs))
+
+    def _raw_pairs(
+        self, pairs: Mapping[K, V] | Iterable[tuple[K, V]]
+    ) -> Iterator[tuple[bytes, bytes]]:
+        for key, value in _pairs(pairs):
+            yield _encoded(self._key, key), _encoded(self._value, value)
+
+    def set(self, key: K, value: V) -> int:
+        """Gives a key this value and no other; returns how many others it had."""
+        return self.raw.set(_encoded(self._key, key), _encoded(self._value, value))
+
+    def pop(self, key: K) -> list[V]:
+        """Removes a key with all its values, and returns them."""
+        return [_decoded(self._value, one) for one in self.raw.pop(_encoded(self._key, key))]
+
+    def clear(self) -> None:
+        self.raw.clear()
+
+    def delete_range(
+        self, start: K | None = None, stop: K | None = None, *, prefix: Any = None
+    ) -> int:
+        ends = _end(self._key, start), _end(self._key, stop)
+        return self.raw.delete_range(*ends, prefix=_prefix(self._key, prefix))
+
+    def count(self, start: K | None = None, stop: K | None = None, *, prefix: Any = None) -> int:
+        """How many pairs lie in a range of keys."""
+        ends = _end(self._key, start), _end(self._key, stop)
+        return self.raw.count(*ends, prefix=_prefix(self._key, prefix))
+
+    def first(self) -> tuple[K, V] | None:
+        return self._pair(self.raw.first())
+
+    def last(self) -> tuple[K, V] | None:
+        return self._pair(self.raw.last())
+
+    def _pair(self, found: tuple[bytes, bytes] | None) -> tuple[K, V] | None:
+        if found is None:
+            return None
+        return _decoded(self._key, found[0]), _decoded(self._value, found[1])
 
     def remove(self, key: K, value: V) -> bool:
         return self.raw.remove(_encoded(self._key, key), _encoded(self._value, value))
@@ -300,10 +518,24 @@ class TypedMultiTable(Generic[K, V]):
     def count_values(self, key: K) -> int:
         return self.raw.count_values(_encoded(self._key, key))
 
-    def values_of(self, key: K, *, reverse: bool = False, limit: int | None = None) -> Iterator[V]:
-        """The values of a key, one after another."""
-        for value in self.raw.values(_encoded(self._key, key), reverse=reverse, limit=limit):
-            yield _decoded(self._value, value)
+    def values_of(
+        self,
+        key: K,
+        *,
+        start: V | None = None,
+        stop: V | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> TypedValues[V]:
+        """The values of a key, from ``start`` (with it) to ``stop`` (without it)."""
+        raw = self.raw.values(
+            _encoded(self._key, key),
+            start=_end(self._value, start),
+            stop=_end(self._value, stop),
+            reverse=reverse,
+            limit=limit,
+        )
+        return TypedValues(raw, self._value)
 
     def keys(
         self,
@@ -313,16 +545,35 @@ class TypedMultiTable(Generic[K, V]):
         stop: K | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[K]:
+    ) -> TypedKeys[K]:
         """Each key once."""
-        for key in self.raw.keys(
+        raw = self.raw.keys(
             prefix=_prefix(self._key, prefix),
             start=_end(self._key, start),
             stop=_end(self._key, stop),
             reverse=reverse,
             limit=limit,
-        ):
-            yield _decoded(self._key, key)
+        )
+        return TypedKeys(raw, self._key)
+
+    def values(
+        self,
+        *,
+        prefix: Any = None,
+        start: K | None = None,
+        stop: K | None = None,
+        reverse: bool = False,
+        limit: int | None = None,
+    ) -> TypedValues[V]:
+        """The values of a range of keys."""
+        raw = self.raw.values(
+            prefix=_prefix(self._key, prefix),
+            start=_end(self._key, start),
+            stop=_end(self._key, stop),
+            reverse=reverse,
+            limit=limit,
+        )
+        return TypedValues(raw, self._value)
 
     def items(
         self,
@@ -332,13 +583,13 @@ class TypedMultiTable(Generic[K, V]):
         stop: K | None = None,
         reverse: bool = False,
         limit: int | None = None,
-    ) -> Iterator[tuple[K, V]]:
+    ) -> TypedItems[K, V]:
         """The pairs of a range of keys."""
-        for key, value in self.raw.items(
+        raw = self.raw.items(
             prefix=_prefix(self._key, prefix),
             start=_end(self._key, start),
             stop=_end(self._key, stop),
             reverse=reverse,
             limit=limit,
-        ):
-            yield _decoded(self._key, key), _decoded(self._value, value)
+        )
+        return TypedItems(raw, self._key, self._value)
