@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 use std::ops::Deref;
+use std::path::PathBuf;
 
 use pyo3::buffer::PyUntypedBuffer;
 use pyo3::exceptions::PyTypeError;
@@ -47,6 +48,18 @@ fn copied(given: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     let kind = given.get_type().name()?;
     let hint = if given.is_instance_of::<PyString>() { ": encode it first" } else { "" };
     Err(PyTypeError::new_err(format!("a bytes-like object is required, not '{kind}'{hint}")))
+}
+
+/// A path in the file system: text, bytes, or what has `__fspath__`.
+pub(crate) struct FilePath(pub(crate) PathBuf);
+
+impl<'a, 'py> FromPyObject<'a, 'py> for FilePath {
+    type Error = PyErr;
+
+    fn extract(given: Borrowed<'a, 'py, PyAny>) -> PyResult<FilePath> {
+        let text = given.py().import("os")?.call_method1("fsdecode", (given,))?;
+        text.extract().map(FilePath)
+    }
 }
 
 /// The name of a table: text, or bytes.

@@ -6,13 +6,15 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use huon::{CheckOptions, CompactOptions, CopyOptions, Durability, Progress};
+use huon::{CheckOptions, CompactOptions, CopyOptions, Durability, Error, Progress};
+use pyo3::exceptions::PyBlockingIOError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBytes, PyInt};
 use serde::Serialize;
 
-use crate::env::seconds;
+use crate::bytes::FilePath;
+use crate::env::{Wait, seconds};
 use crate::fault::{Fault, Res};
 use crate::read::Reading;
 use crate::view;
@@ -117,7 +119,7 @@ pub(crate) fn copy<'py>(
     } else if target.hasattr("write")? {
         Target::Writer(target.clone().unbind())
     } else {
-        Target::Path(target.extract()?)
+        Target::Path(target.extract::<FilePath>()?.0)
     };
     let opened = reading.as_ref().map(|reading| reading.opened()).transpose()?;
     let snapshot: Option<&huon::ReadTxn> = opened.as_deref();
@@ -173,6 +175,12 @@ impl Write for Out {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         self.call(|py, object| {
             let written = object.call_method1("write", (PyBytes::new(py, bytes),))?;
+            let raw =
+                || -> PyResult<_> { object.is_instance(&py.import("io")?.getattr("RawIOBase")?) };
+            if written.is_none() && raw()? {
+                // That is how a raw file says that it would block.
+                return Err(PyBlockingIOError::new_err("the file took nothing: it does not block"));
+            }
             // Raw files say how much they took, others may say nothing, and took all.
             let count = written.extract::<Option<usize>>().ok().flatten();
             Ok(count.unwrap_or(bytes.len()).min(bytes.len()))
@@ -194,7 +202,17 @@ impl Write for Out {
 /// `timeout` seconds; `False` if there is none.
 #[pyfunction]
 #[pyo3(signature = (path, *, timeout=0.0))]
-pub(crate) fn delete(py: Python<'_>, path: PathBuf, timeout: f64) -> Res<bool> {
-    let timeout = seconds(timeout)?;
-    Ok(py.detach(|| huon::Env::delete_within(path, timeout))?)
+pub(crate) fn delete(py: Python<'_>, path: FilePath, timeout: f64) -> Res<bool> {
+    let mut busy = None;
+    let deleted =
+        Wait::new(seconds(timeout)?).slices(py, |slice| {
+            match huon::Env::delete_within(&path.0, slice) {
+                Err(error @ Error::Busy(_)) => {
+                    busy = Some(error);
+                    Ok(None)
+                }
+                deleted => deleted.map(Some),
+            }
+        })?;
+    deleted.ok_or_else(|| busy.expect("a wait that ends without an answer was refused").into())
 }

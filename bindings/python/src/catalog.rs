@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use huon::{Bytes, Error, MultiDef, Order, RawMulti, RawTable, TableDef};
+use pyo3::PyClass;
 use pyo3::prelude::*;
 
 use crate::fault::Res;
@@ -106,6 +107,21 @@ pub(crate) fn opened<'py>(
         Some(found) => found.object(py, seat, name),
         None => Err(Error::TableNotFound.into()),
     }
+}
+
+/// A table, if it is there.
+pub(crate) fn found_table<'py>(
+    py: Python<'py>,
+    seat: Seat,
+    name: &[u8],
+) -> Res<Option<Bound<'py, PyAny>>> {
+    let found = found(&seat, name, Wanted::Any, ANY)?;
+    found.map(|found| found.object(py, seat, name)).transpose()
+}
+
+/// A view of a transaction as of any mapping: a class of `collections.abc`.
+pub(crate) fn view<'py>(txn: &Bound<'py, impl PyClass>, kind: &str) -> Res<Bound<'py, PyAny>> {
+    Ok(txn.py().import("collections.abc")?.getattr(kind)?.call1((txn,))?)
 }
 
 /// Opens a table, and makes it if it is missing. One that is there keeps its order; `types` are

@@ -5,12 +5,13 @@ use std::sync::{Arc, Mutex, RwLock, TryLockError, Weak};
 use std::time::{Duration, Instant};
 
 use huon::Error;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyType;
 
 use crate::care;
 use crate::fault::{Fault, Res, value_error};
-use crate::options;
+use crate::options::{self, Callback};
 use crate::read::{ReadTxn, Reading};
 use crate::write::{WriteTxn, Writer};
 
@@ -70,13 +71,19 @@ pub(crate) struct Env {
     path: Option<PathBuf>,
     /// The write transaction that was begun last, and the process that did.
     writer: Mutex<(Weak<Writer>, u32)>,
+    callback: Option<Arc<Callback>>,
     releases: bool,
 }
 
 impl Env {
-    pub(crate) fn new(env: huon::Env, path: Option<PathBuf>, releases: bool) -> Env {
+    pub(crate) fn new(
+        env: huon::Env,
+        path: Option<PathBuf>,
+        callback: Option<Arc<Callback>>,
+        releases: bool,
+    ) -> Env {
         let (env, writer) = (RwLock::new(Some(env)), Mutex::new((Weak::new(), 0)));
-        Env { env, path, writer, releases }
+        Env { env, path, writer, callback, releases }
     }
 
     /// The engine's handle, for one call.
@@ -89,12 +96,13 @@ impl Env {
         env.clone().ok_or(CLOSED)
     }
 
-    /// Whether this thread has the write transaction: a wait for it would have no end.
-    fn thread_writes(&self) -> bool {
-        let Ok(writer) = self.writer.try_lock() else { return false };
+    /// Whether this thread has the write transaction: a wait for it would have no end. `None`: no
+    /// thread has it, as far as is known here.
+    fn thread_writes(&self) -> Option<bool> {
+        let writer = self.writer.try_lock().ok()?;
         let (writer, process) = &*writer;
-        let is_own = *process == std::process::id();
-        is_own && writer.upgrade().is_some_and(|writer| writer.is_of_this_thread())
+        let writer = writer.upgrade().filter(|_| *process == std::process::id())?;
+        writer.is_open().then(|| writer.is_of_this_thread())
     }
 }
 
@@ -126,7 +134,7 @@ impl Env {
         timeout: Option<f64>,
         durability: Option<&str>,
     ) -> Res<WriteTxn> {
-        if self.thread_writes() {
+        if self.thread_writes() == Some(true) {
             return Err(Error::ThreadWrites.into());
         }
         self.begin(py, timeout, durability, true)
@@ -287,6 +295,16 @@ impl Env {
         care::compact(py, &self.env()?, (target, time, durability), progress)
     }
 
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.callback.as_ref().map_or(Ok(()), |callback| callback.traverse(&visit))
+    }
+
+    fn __clear__(&self) {
+        if let Some(callback) = &self.callback {
+            callback.clear();
+        }
+    }
+
     fn __repr__(&self) -> String {
         let state = if self.closed() { ", closed" } else { "" };
         match &self.path {
@@ -318,8 +336,8 @@ impl Env {
                 busy = Some(error);
                 Ok(None)
             }
-            // It moves, so another thread ends it.
-            Err(error @ Error::ThreadWrites) if !stays => {
+            // It moves, or has moved, so another thread ends it.
+            Err(error @ Error::ThreadWrites) if !stays || self.thread_writes() == Some(false) => {
                 busy = Some(error);
                 Ok(None)
             }
@@ -330,7 +348,7 @@ impl Env {
                 .unwrap_or_else(|| Error::Busy("another transaction writes".into()))
                 .into());
         };
-        let txn = WriteTxn::begin(txn, durability, self.releases, stays);
+        let txn = WriteTxn::begin(txn, durability, self.releases, self.callback.clone());
         if let Ok(mut writer) = self.writer.try_lock() {
             *writer = (Arc::downgrade(txn.writer()), std::process::id());
         }

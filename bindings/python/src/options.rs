@@ -1,12 +1,15 @@
 //! Opening: what may be chosen, in Python's words.
 
-use std::path::PathBuf;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use huon::{Durability, ReadAhead, RetainingReader, SlowReader, SlowReaderAnswer, Verify};
+use pyo3::exceptions::PyKeyboardInterrupt;
+use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
+use crate::bytes::FilePath;
 use crate::care;
 use crate::env::{Env, seconds};
 use crate::fault::{Fault, Res, value_error};
@@ -55,7 +58,7 @@ fn unknown(what: &str, found: &str, known: &str) -> Fault {
 #[allow(clippy::too_many_arguments)]
 pub(crate) fn open(
     py: Python<'_>,
-    path: Option<PathBuf>,
+    path: Option<FilePath>,
     read_only: bool,
     create: bool,
     exclusive: bool,
@@ -95,24 +98,61 @@ pub(crate) fn open(
     map_bytes.map(|bytes| options.map_bytes(bytes));
     write_buffer_bytes.map(|bytes| options.write_buffer_bytes(bytes));
     journal_bytes.map(|bytes| options.journal(bytes));
-    if let Some(callback) = on_slow_reader {
+    let callback = on_slow_reader.map(|function| Arc::new(Callback(Mutex::new(Some(function)))));
+    if let Some(callback) = &callback {
+        let callback = Arc::downgrade(callback);
         options.on_slow_reader(move |slow| {
             // While the interpreter ends, no function can be called.
-            Python::try_attach(|py| answer(py, &callback, slow)).unwrap_or(SlowReaderAnswer::GiveUp)
+            let asked = Python::try_attach(|py| {
+                let function = callback.upgrade()?.function(py)?;
+                Some(answer(py, &function, slow))
+            });
+            asked.flatten().unwrap_or(SlowReaderAnswer::GiveUp)
         });
     }
+    let path = path.map(|path| path.0);
     let env = py.detach(|| match &path {
         Some(path) => options.open(path),
         None => options.open_in_memory(),
     })?;
-    Ok(Env::new(env, path, release_gil))
+    Ok(Env::new(env, path, callback, release_gil))
 }
 
-/// Asks the callback; an exception is reported, and gives up.
+/// The function that is asked about slow readers. The environment's object and its write
+/// transactions hold it, and the engine does not: so the garbage collector finds it where it leads
+/// back to the environment.
+pub(crate) struct Callback(Mutex<Option<Py<PyAny>>>);
+
+impl Callback {
+    fn function(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        self.0.try_lock().ok()?.as_ref().map(|function| function.clone_ref(py))
+    }
+
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.0.try_lock().as_deref() {
+            Ok(Some(function)) => visit.call(function),
+            _ => Ok(()),
+        }
+    }
+
+    pub(crate) fn clear(&self) {
+        let taken = self.0.try_lock().ok().and_then(|mut function| function.take());
+        drop(taken);
+    }
+}
+
+/// Asks the callback; an exception is reported, and gives up. Ctrl-C gives up, and comes later.
 fn answer(py: Python<'_>, callback: &Py<PyAny>, slow: &SlowReader) -> SlowReaderAnswer {
     let asked = asked(py, callback, slow);
     asked.unwrap_or_else(|fault| {
-        PyErr::from(fault).write_unraisable(py, Some(callback.bind(py)));
+        let error = PyErr::from(fault);
+        if error.is_instance_of::<PyKeyboardInterrupt>(py) {
+            // No report may swallow it: it is raised when the call is over.
+            let interrupt = || py.import("_thread")?.call_method0("interrupt_main");
+            drop(interrupt());
+        } else {
+            error.write_unraisable(py, Some(callback.bind(py)));
+        }
         SlowReaderAnswer::GiveUp
     })
 }

@@ -163,6 +163,17 @@ impl ReadTxn {
         catalog::opened(py, self.seat(), &name, Wanted::Any, catalog::ANY)
     }
 
+    /// The table of that name; `default` if it is missing.
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name<'_>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Res<Option<Bound<'py, PyAny>>> {
+        Ok(catalog::found_table(py, self.seat(), &name)?.or(default))
+    }
+
     fn __contains__(&self, name: Name<'_>) -> Res<bool> {
         catalog::exists(&self.seat(), &name)
     }
@@ -179,6 +190,21 @@ impl ReadTxn {
 
     fn __len__(&self) -> Res<usize> {
         Ok(self.reading.opened()?.table_names()?.len())
+    }
+
+    /// A view of the names of all tables.
+    fn keys<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "KeysView")
+    }
+
+    /// A view of all tables.
+    fn values<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "ValuesView")
+    }
+
+    /// A view of all names with their tables.
+    fn items<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "ItemsView")
     }
 
     /// Moves on to the newest snapshot; says whether there was a newer one.

@@ -8,7 +8,7 @@
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, TryLockError};
-use std::thread::{self, ThreadId};
+use std::thread;
 use std::time::Duration;
 
 use huon::Durability;
@@ -18,7 +18,7 @@ use pyo3::types::{PyList, PyType};
 use crate::bytes::{Name, shown};
 use crate::catalog::{self, Types, Wanted};
 use crate::fault::{ENDED, Fault, Res};
-use crate::options;
+use crate::options::{self, Callback};
 use crate::seat::Seat;
 use crate::ticket::Ticket;
 
@@ -30,12 +30,21 @@ const OUTERMOST: u64 = 0;
 /// How long a bulk load waits before it asks again for what another thread uses.
 const PAUSE: Duration = Duration::from_micros(50);
 
+/// The number of this thread; no two threads have the same, one after the other neither.
+fn this_thread() -> u64 {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    thread_local!(static NUMBER: u64 = NEXT.fetch_add(1, Ordering::Relaxed));
+    NUMBER.with(|number| *number)
+}
+
 /// What the handles of a write transaction share.
 pub(crate) struct Writer {
     state: Mutex<Option<State>>,
     changes: AtomicU64,
-    /// Where it began; `None`: it is to move between threads.
-    thread: Option<ThreadId>,
+    /// The number of the thread that used it last.
+    thread: AtomicU64,
+    /// It is kept as long as it may be asked.
+    _callback: Option<Arc<Callback>>,
     durability: Option<Durability>,
     pub(crate) releases: bool,
 }
@@ -85,10 +94,13 @@ impl Writer {
         self.changes.load(Ordering::Relaxed)
     }
 
-    /// Whether it is open, and this thread would wait for itself if it waited for its end.
+    pub(crate) fn is_open(&self) -> bool {
+        !matches!(self.lock().as_deref(), Ok(None))
+    }
+
+    /// Whether this thread used it last: it would wait for itself if it waited for its end.
     pub(crate) fn is_of_this_thread(&self) -> bool {
-        let is_open = !matches!(self.lock().as_deref(), Ok(None));
-        is_open && self.thread == Some(thread::current().id())
+        self.thread.load(Ordering::Relaxed) == this_thread()
     }
 }
 
@@ -107,6 +119,7 @@ impl Level {
     #[inline]
     pub(crate) fn opened(&self) -> Res<Opened<'_>> {
         let state = self.writer.lock()?;
+        self.writer.thread.store(this_thread(), Ordering::Relaxed);
         match &*state {
             Some(open) if open.levels.last() == Some(&self.number) => Ok(Opened(state)),
             Some(open) if open.levels.contains(&self.number) => Err(NESTED),
@@ -218,13 +231,14 @@ impl WriteTxn {
         txn: huon::WriteTxn,
         durability: Option<Durability>,
         releases: bool,
-        stays: bool,
+        callback: Option<Arc<Callback>>,
     ) -> WriteTxn {
         let state = State { txn, levels: vec![OUTERMOST], levels_made: OUTERMOST, loading: false };
         let writer = Arc::new(Writer {
             state: Mutex::new(Some(state)),
             changes: AtomicU64::new(0),
-            thread: stays.then(|| thread::current().id()),
+            thread: AtomicU64::new(this_thread()),
+            _callback: callback,
             durability,
             releases,
         });
@@ -295,6 +309,17 @@ impl WriteTxn {
         }
     }
 
+    /// The table of that name; `default` if it is missing. It makes none.
+    #[pyo3(signature = (name, default=None, /))]
+    fn get<'py>(
+        &self,
+        py: Python<'py>,
+        name: Name<'_>,
+        default: Option<Bound<'py, PyAny>>,
+    ) -> Res<Option<Bound<'py, PyAny>>> {
+        Ok(catalog::found_table(py, self.seat(), &name)?.or(default))
+    }
+
     /// Deletes a table with all that is in it.
     fn __delitem__(&self, py: Python<'_>, name: Name<'_>) -> Res<()> {
         catalog::dropped(py, &self.level, &name)
@@ -318,6 +343,21 @@ impl WriteTxn {
         Ok(self.level.opened()?.table_names()?.len())
     }
 
+    /// A view of the names of all tables.
+    fn keys<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "KeysView")
+    }
+
+    /// A view of all tables.
+    fn values<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "ValuesView")
+    }
+
+    /// A view of all names with their tables.
+    fn items<'py>(slf: &Bound<'py, Self>) -> Res<Bound<'py, PyAny>> {
+        catalog::view(slf, "ItemsView")
+    }
+
     /// A part of the transaction that can be undone by itself. Until it ends, this one cannot be
     /// used.
     fn nested(&self) -> Res<WriteTxn> {
@@ -337,6 +377,9 @@ impl WriteTxn {
     fn commit(&self, py: Python<'_>, durability: Option<&str>) -> Res<u64> {
         let wanted = durability.map(options::durability).transpose()?;
         if !self.level.is_outermost() {
+            if wanted.is_some() {
+                return Err(Fault::Misuse("a nested transaction is as durable as its parent"));
+            }
             let mut opened = self.level.changing()?;
             let id = opened.id();
             let state = opened.state();

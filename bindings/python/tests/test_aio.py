@@ -93,6 +93,24 @@ def test_a_task_that_would_wait_for_itself(env: huon.Env) -> None:
     asyncio.run(asyncio.wait_for(main(), 60))
 
 
+def test_a_thread_that_would_wait_for_its_loop(env: huon.Env) -> None:
+    """Whichever thread has begun the transaction: it is refused at once."""
+
+    async def main() -> None:
+        async with huon.aio.write(env), asyncio.timeout(5):
+            with pytest.raises(huon.ThreadWritesError):
+                env.write()
+        held = env.write()
+        thread = threading.Timer(0.2, held.abort)
+        thread.start()
+        async with huon.aio.write(env), asyncio.timeout(5):
+            with pytest.raises(huon.ThreadWritesError):
+                env.write()
+        thread.join()
+
+    asyncio.run(main())
+
+
 def test_a_commit_that_is_refused_undoes(env: huon.Env) -> None:
     async def main() -> None:
         kept: list[huon.WriteTxn] = []

@@ -141,6 +141,23 @@ def test_a_transaction_moves_between_threads(env: huon.Env) -> None:
     assert env.read()["t"][b"a"] == b"1"
 
 
+def test_its_first_thread_can_wait_for_one_that_has_it(env: huon.Env) -> None:
+    txn, used = env.write(), threading.Event()
+
+    def work() -> None:
+        txn["t"][b"a"] = b"1"
+        used.set()
+        time.sleep(1.5)  # longer than the engine takes to say that the thread waits for itself
+        txn.commit()
+
+    thread = threading.Thread(target=work)
+    thread.start()
+    used.wait()
+    with env.write(timeout=600) as own:
+        assert own["t"][b"a"] == b"1"
+    thread.join()
+
+
 def test_threads_share_a_reader(filled: huon.Env) -> None:
     txn = filled.read()
     t = txn["t"]
@@ -377,6 +394,62 @@ def test_callbacks_that_raise(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
         assert asked and asked[0]["own"] is True and asked[0]["full"] is True
         fill(b"3")
     assert set(reported) == {LookupError}
+
+
+def test_a_callback_that_leads_back_to_its_environment(path: Path) -> None:
+    class Store:
+        def __init__(self) -> None:
+            self.env = huon.open(path, on_slow_reader=self.slow)
+
+        def slow(self, reader: Any) -> Any:
+            return "evict"
+
+    gone = weakref.ref(Store())
+    gc.collect()
+    assert gone() is None and huon.delete(path), "the file is not open any more"
+
+
+def test_a_writer_that_outlives_its_environment_asks(path: Path) -> None:
+    asked: list[Any] = []
+
+    def slow(reader: Any) -> Any:
+        asked.append(reader)
+        return "evict"
+
+    def fill(txn: huon.WriteTxn, byte: bytes) -> None:
+        txn["t"].put_many((b"%03d" % n, byte * 2000) for n in range(200))
+
+    env = huon.open(path, max_bytes=1 << 20, on_slow_reader=slow)
+    with env.write() as txn:
+        fill(txn, b"1")
+    read = env.read()
+    read.park()
+    with env.write() as txn:
+        fill(txn, b"2")
+    txn = env.write()
+    del env
+    fill(txn, b"3")
+    txn.commit()
+    assert asked
+
+
+def test_ctrl_c_in_a_callback(path: Path) -> None:
+    def slow(reader: Any) -> Any:
+        raise KeyboardInterrupt
+
+    with huon.open(path, max_bytes=1 << 20, on_slow_reader=slow) as env:
+        def fill(byte: bytes) -> None:
+            with env.write() as txn:
+                txn["t"].put_many((b"%03d" % n, byte * 2000) for n in range(200))
+
+        fill(b"1")
+        with env.read():
+            with pytest.raises(KeyboardInterrupt):
+                for byte in b"abc":
+                    try:
+                        fill(bytes([byte]))
+                    except huon.MapFullError:
+                        time.sleep(0.1)
 
 
 def test_parked_readers_are_evicted(tmp_path: Path) -> None:

@@ -54,6 +54,18 @@ def test_ctrl_c_while_it_waits(path: Path, wait: str) -> None:
         env.write().abort()
 
 
+def test_ctrl_c_while_it_waits_to_delete(path: Path) -> None:
+    with huon.open(path):
+        stop = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+        stop.start()
+        with pytest.raises(KeyboardInterrupt):
+            huon.delete(path, timeout=600)
+        stop.join()
+        with pytest.raises(huon.BusyError):
+            huon.delete(path, timeout=0.1)
+    assert huon.delete(path, timeout=0.1)
+
+
 def test_ctrl_c_in_a_long_check(path: Path) -> None:
     with huon.open(path, durability="lazy") as env:
         with env.write() as txn:

@@ -1,6 +1,8 @@
 """Tables and transactions, as programs use them."""
 
 import collections.abc
+import io
+import os
 import re
 import tracemalloc
 from pathlib import Path
@@ -26,12 +28,37 @@ def test_a_table_is_a_mapping(env: huon.Env) -> None:
             ages.pop(b"ada")
         assert missing.value.args == (b"ada",)
         assert ages.setdefault(b"bob", b"1") == b"1" == ages.setdefault(b"bob", b"2")
+        assert ages.setdefault(b"bob") == b"1"
+        with pytest.raises(TypeError):
+            ages.setdefault(b"eve")
         assert ages.popitem() == (b"grace", b"85") and ages.popitem(last=False) == (b"alan", b"41")
         del ages[b"bob"]
         for absent in (lambda: ages[b"bob"], lambda: ages.__delitem__(b"bob"), ages.popitem):
             with pytest.raises(KeyError):
                 absent()
         assert not ages and ages.get(b"bob") is None and ages.get(b"bob", 7) == 7
+
+
+def test_a_transaction_is_a_mapping(env: huon.Env) -> None:
+    with env.write() as txn:
+        assert txn.get("t") is None and txn.get("t", 7) == 7 and "t" not in txn
+        txn["t"][b"a"] = b"1"
+        txn["u"][b"b"] = b"2"
+    both: list[Any] = [env.read(), env.write()]
+    assert all(isinstance(one, collections.abc.Mapping) for one in both)
+    for each in both:
+        assert list(each.keys()) == ["t", "u"] == list(each)
+        tables = {"t": {b"a": b"1"}, "u": {b"b": b"2"}}
+        assert {name: dict(table) for name, table in each.items()} == tables
+        assert [dict(table) for table in each.values()] == list(tables.values())
+        assert {name: dict(table) for name, table in dict(each).items()} == tables
+        assert each.keys() & {"t", "x"} == {"t"} and each.get("u")[b"b"] == b"2"
+        match each:
+            case {"t": table}:
+                assert dict(table) == tables["t"]
+            case _:
+                raise AssertionError
+        each.close()
 
 
 def test_ranges(filled: huon.Env) -> None:
@@ -99,7 +126,7 @@ def test_views_with_limits(filled: huon.Env) -> None:
         assert list(reversed(t.keys(limit=2))) == keys(1, 0)
         assert list(reversed(t.keys(limit=2, reverse=True))) == keys(998, 999)
         assert list(reversed(t.values(start=b"0007", limit=1))) == [b"value 7"]
-        view = t.items(start=b"0100", stop=b"0200", limit=3)
+        view: Any = t.items(start=b"0100", stop=b"0200", limit=3)
         pairs = [(b"%04d" % n, b"value %d" % n) for n in range(99, 105)]
         assert [pair in view for pair in pairs] == [False, True, True, True, False, False]
         assert view == set(pairs[1:4]) and len(view) == 3 and view
@@ -320,6 +347,8 @@ def test_nested(env: huon.Env) -> None:
             assert child.tables() == ["t"]
         with txn.nested() as child:
             child["t"][b"c"] = b"3"
+            with pytest.raises(huon.MisuseError, match="durable"):
+                child.commit("durable")
             child.abort()
         txn.nested()["t"][b"d"] = b"4"  # forgotten, and so undone
         assert dict(t) == {b"a": b"1"}
@@ -424,6 +453,20 @@ def test_copies(filled: huon.Env, tmp_path: Path) -> None:
         filled.copy(tmp_path / "a.huon")
     with pytest.raises(ValueError):
         filled.copy(10_000)
+    filled.copy(os.fsencode(tmp_path / "e.huon"), snapshot=old)
+    with huon.open(os.fsencode(tmp_path / "e.huon"), create=False) as copy:
+        assert len(copy.read()["t"]) == 1000
+    assert huon.delete(os.fsencode(tmp_path / "e.huon"))
+
+    class Blocked(io.RawIOBase):
+        def writable(self) -> bool:
+            return True
+
+        def write(self, data: Any) -> Any:
+            return None  # as a pipe does that would block
+
+    with pytest.raises(BlockingIOError):
+        filled.copy(Blocked())
 
     class Full:
         def write(self, data: bytes) -> int:

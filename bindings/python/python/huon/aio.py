@@ -122,7 +122,9 @@ async def _begin(env: Env, until: float | None, durability: Durability | None) -
         for txn in begun:
             txn.abort()
         raise
-    return begun.pop()
+    txn = begun.pop()
+    _ = txn.id  # used here, it is a transaction of the loop's thread
+    return txn
 
 
 async def _watched(wait: Callable[[], T], given_up: threading.Event) -> T:
