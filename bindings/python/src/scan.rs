@@ -297,9 +297,8 @@ impl Scan {
         value: Option<&[u8]>,
         most: u64,
     ) -> Res<u64> {
-        let up_to = |(from, to), end| match self.part.reverse {
-            true => (Excluded(end), to),
-            false => (from, Excluded(end)),
+        let up_to = |(from, to), end| {
+            if self.part.reverse { (Excluded(end), to) } else { (from, Excluded(end)) }
         };
         let mut count = self.source.count(txn, up_to(self.part.bounds(), key), most)?;
         if let (Source::Multi(multi), Some(value)) = (&self.source, value) {

@@ -104,15 +104,6 @@ class MultiDef(Generic[K, V]):
         return TypedMultiTable(raw, self.key, self.value)
 
 
-def _within(view: Keys | Items, parts: Iterable[tuple[Codec[Any], Any]]) -> bool:
-    """Whether a view shows a key, or a pair; what no codec can write is in none."""
-    try:
-        data = tuple(_encoded(codec, part) for codec, part in parts)
-    except EncodeError:
-        return False
-    return (data if len(data) > 1 else data[0]) in view
-
-
 class TypedKeys(KeysView[K]):
     """The keys of a part of a typed table, in order: a set."""
 
@@ -137,7 +128,10 @@ class TypedKeys(KeysView[K]):
         return bool(self.raw)
 
     def __contains__(self, key: object) -> bool:
-        return _within(self.raw, [(self._key, key)])
+        try:
+            return _encoded(self._key, cast(K, key)) in self.raw
+        except EncodeError:
+            return False
 
     def __repr__(self) -> str:
         return "<huon.TypedKeys>"
@@ -200,7 +194,11 @@ class TypedItems(ItemsView[K, V]):
     def __contains__(self, item: object) -> bool:
         if not isinstance(item, tuple) or len(item) != 2:
             return False
-        return _within(self.raw, zip((self._key, self._value), item, strict=True))
+        key, value = item
+        try:
+            return (_encoded(self._key, key), _encoded(self._value, value)) in self.raw
+        except EncodeError:
+            return False
 
     def __repr__(self) -> str:
         return "<huon.TypedItems>"
@@ -219,6 +217,8 @@ class TypedTable(MutableMapping[K, V]):
 
     @overload
     def get(self, key: K, /) -> V | None: ...
+    @overload
+    def get(self, key: K, default: V, /) -> V: ...
     @overload
     def get(self, key: K, default: D, /) -> V | D: ...
     def get(self, key: K, default: Any = None, /) -> Any:
