@@ -6,13 +6,14 @@
 
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::vec;
 
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyList};
+use pyo3::types::{PyBytes, PyList, PyTuple};
 
 use crate::fault::{Fault, Res};
-use crate::scan::{Parts, Place, Scan, Shows};
+use crate::scan::{Place, Scan, Shows};
 use crate::seat::{Seat, look};
 
 impl Scan {
@@ -60,16 +61,34 @@ impl Batches {
 
     fn __next__<'py>(&self, py: Python<'py>) -> Res<Option<Bound<'py, PyList>>> {
         let mut place = self.place.try_lock().map_err(|_| Fault::InUse)?;
-        let shows = self.scan.shows;
-        let wanted = (shows != Shows::Values, shows != Shows::Keys);
-        let batch = self.scan.batch(py, &mut place, wanted)?;
+        let batch = self.scan.batch(py, &mut place, self.scan.shows)?;
         if batch.is_empty() {
             return Ok(None);
         }
-        let shown = batch.into_iter().map(|parts| shows.object(py, parts));
-        Ok(Some(PyList::new(py, shown.collect::<PyResult<Vec<_>>>()?)?))
+        if self.scan.shows != Shows::Items {
+            return Ok(Some(PyList::new(py, batch)?));
+        }
+        Ok(Some(PyList::new(py, Pairs(batch.into_iter()))?))
     }
 }
+
+/// Keys and values in turns, as pairs.
+struct Pairs<'py>(vec::IntoIter<Bound<'py, PyBytes>>);
+
+impl<'py> Iterator for Pairs<'py> {
+    type Item = (Bound<'py, PyBytes>, Bound<'py, PyBytes>);
+
+    #[inline]
+    fn next(&mut self) -> Option<Self::Item> {
+        Some((self.0.next()?, self.0.next()?))
+    }
+
+    fn size_hint(&self) -> (usize, Option<usize>) {
+        (self.0.len() / 2, Some(self.0.len() / 2))
+    }
+}
+
+impl ExactSizeIterator for Pairs<'_> {}
 
 /// An iterator in a write transaction, which sees its changes.
 #[pyclass(frozen, module = "huon")]
@@ -80,19 +99,13 @@ pub(crate) struct Records {
 
 struct Walk {
     place: Place,
-    /// Records that were read, and not shown yet.
-    waiting: VecDeque<Kept>,
+    /// What was read, and not shown yet: keys, or a key and its value in turns.
+    waiting: VecDeque<Py<PyBytes>>,
     /// The state of the transaction in which they were read.
     stamp: u64,
-    last: Option<Kept>,
+    /// The place of the record that was shown last: its key, and its value if that is a part of it.
+    last: Option<(Py<PyBytes>, Option<Py<PyBytes>>)>,
     ended: bool,
-}
-
-/// A record, with as much of it as its place is made of and is shown.
-type Kept = (Option<Py<PyBytes>>, Option<Py<PyBytes>>);
-
-fn bytes_of(py: Python<'_>, part: Option<&Py<PyBytes>>) -> Vec<u8> {
-    part.map_or(Vec::new(), |bytes| bytes.bind(py).as_bytes().to_vec())
 }
 
 #[pymethods]
@@ -105,34 +118,40 @@ impl Records {
         let scan = &*self.scan;
         let mut walk = self.walk.try_lock().map_err(|_| Fault::InUse)?;
         let walk = &mut *walk;
+        let only_keys = scan.shows == Shows::Keys && !scan.is_pairs();
         let stamp = scan.seat.changes();
         if stamp != walk.stamp && !walk.ended {
             // What waits may not be there any more, and other records may be.
-            walk.place.left += walk.waiting.drain(..).count() as u64;
+            let parts = walk.waiting.drain(..).count() as u64;
+            walk.place.left += if only_keys { parts } else { parts / 2 };
             walk.stamp = stamp;
             if let Some((key, value)) = &walk.last {
-                let value = value.as_ref().filter(|_| scan.is_pairs());
-                walk.place.after = Some((bytes_of(py, key.as_ref()), bytes_of(py, value)));
+                let value = value.as_ref().map_or(&[][..], |value| value.as_bytes(py));
+                walk.place.after = Some((key.as_bytes(py).to_vec(), value.to_vec()));
             }
             walk.place.ended = walk.place.left == 0;
             // A loop that changes something at each step would read them for nothing.
             walk.place.batch = 1;
         }
         if walk.waiting.is_empty() {
-            let wanted = (true, scan.shows != Shows::Keys || scan.is_pairs());
-            let batch = scan.batch(py, &mut walk.place, wanted)?;
-            let kept = |(key, value): Parts<'_>| (key.map(Bound::unbind), value.map(Bound::unbind));
-            walk.waiting.extend(batch.into_iter().map(kept));
+            let shows = if only_keys { Shows::Keys } else { Shows::Items };
+            let batch = scan.batch(py, &mut walk.place, shows)?;
+            walk.waiting.extend(batch.into_iter().map(Bound::unbind));
         } else {
             // Used after its end it must say so, though records wait.
             look!(&scan.seat, |_txn| ());
         }
-        walk.last = walk.waiting.pop_front();
-        let Some((key, value)) = &walk.last else {
-            walk.ended = true;
+        let Some(key) = walk.waiting.pop_front() else {
+            (walk.ended, walk.last) = (true, None);
             return Ok(None);
         };
-        let part = |part: &Option<Py<PyBytes>>| part.as_ref().map(|part| part.bind(py).clone());
-        Ok(Some(scan.shows.object(py, (part(key), part(value)))?))
+        let value = if only_keys { None } else { walk.waiting.pop_front() };
+        let of_place = value.as_ref().filter(|_| scan.is_pairs());
+        walk.last = Some((key.clone_ref(py), of_place.map(|value| value.clone_ref(py))));
+        Ok(Some(match (scan.shows, value) {
+            (Shows::Items, Some(value)) => PyTuple::new(py, [key, value])?.into_any(),
+            (Shows::Values, Some(value)) => value.into_bound(py).into_any(),
+            _ => key.into_bound(py).into_any(),
+        }))
     }
 }

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use huon::{RawMulti, RawTable};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBytes, PyDict, PySet, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PySet};
 
 use crate::bytes::{Data, pair};
 use crate::fault::{Res, value_error};
@@ -64,17 +64,14 @@ pub(crate) struct Place {
     pub(crate) ended: bool,
 }
 
-/// A record as Python's bytes: those parts of it that are wanted.
-pub(crate) type Parts<'py> = (Option<Bound<'py, PyBytes>>, Option<Bound<'py, PyBytes>>);
-
 /// The records of a batch.
 struct Batch<'py> {
     py: Python<'py>,
-    keys: bool,
-    values: bool,
+    shows: Shows,
     room: usize,
     bytes: usize,
-    made: Vec<Parts<'py>>,
+    /// The keys, the values, or a key and its value in turns.
+    made: Vec<Bound<'py, PyBytes>>,
     /// The last one, if more may follow.
     last: Option<(Vec<u8>, Vec<u8>)>,
     /// Whether the value is a part of its place.
@@ -85,37 +82,21 @@ impl Batch<'_> {
     /// Adds a record; `false`: it was the last one.
     #[inline]
     fn push(&mut self, key: &[u8], value: &[u8]) -> bool {
-        let (mut shown_key, mut shown_value) = (None, None);
-        if self.keys {
-            shown_key = Some(PyBytes::new(self.py, key));
+        if self.shows != Shows::Values {
+            self.made.push(PyBytes::new(self.py, key));
             self.bytes += key.len();
         }
-        if self.values {
-            shown_value = Some(PyBytes::new(self.py, value));
+        if self.shows != Shows::Keys {
+            self.made.push(PyBytes::new(self.py, value));
             self.bytes += value.len();
         }
-        self.made.push((shown_key, shown_value));
-        let more = self.made.len() < self.room && self.bytes < BATCH_BYTES;
+        self.room -= 1;
+        let more = self.room > 0 && self.bytes < BATCH_BYTES;
         if !more {
             let value = if self.is_pairs { value.to_vec() } else { Vec::new() };
             self.last = Some((key.to_vec(), value));
         }
         more
-    }
-}
-
-impl Shows {
-    /// What is shown of a record.
-    pub(crate) fn object<'py>(
-        self,
-        py: Python<'py>,
-        parts: Parts<'py>,
-    ) -> PyResult<Bound<'py, PyAny>> {
-        Ok(match (self, parts) {
-            (Shows::Keys, (Some(key), _)) => key.into_any(),
-            (Shows::Values, (_, Some(value))) => value.into_any(),
-            (_, (key, value)) => PyTuple::new(py, [key, value])?.into_any(),
-        })
     }
 }
 
@@ -174,24 +155,24 @@ impl Scan {
         matches!(self.source, Source::Multi(_) | Source::MultiValues(..))
     }
 
-    /// The next batch, and none after the last; `keys`, `values`: what is wanted of its records.
+    /// The next batch, and none after the last: keys, values, or both in turns.
     pub(crate) fn batch<'py>(
         &self,
         py: Python<'py>,
         place: &mut Place,
-        (keys, values): (bool, bool),
-    ) -> Res<Vec<Parts<'py>>> {
+        shows: Shows,
+    ) -> Res<Vec<Bound<'py, PyBytes>>> {
         if place.ended {
             // The end of the transaction is an error also there.
             look!(&self.seat, |_txn| ());
             return Ok(Vec::new());
         }
         let room = usize::try_from(place.left).unwrap_or(usize::MAX).min(place.batch);
-        let (made, is_pairs) = (Vec::with_capacity(room), self.is_pairs());
-        let mut batch = Batch { py, keys, values, room, bytes: 0, made, last: None, is_pairs };
+        let (made, is_pairs) = (Vec::with_capacity(2 * room), self.is_pairs());
+        let mut batch = Batch { py, shows, room, bytes: 0, made, last: None, is_pairs };
         look!(&self.seat, |txn| self.fill(txn, place.after.as_ref(), &mut batch))?;
         place.batch = (place.batch * 4).min(BATCH_MAX);
-        place.left -= batch.made.len() as u64;
+        place.left -= (room - batch.room) as u64;
         place.ended = batch.last.is_none() || place.left == 0;
         place.after = batch.last;
         Ok(batch.made)
