@@ -1,6 +1,7 @@
 //! Opening, making and dropping tables of either kind.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use huon::{Bytes, Error, MultiDef, Order, RawMulti, RawTable, TableDef};
 use pyo3::PyClass;
@@ -87,10 +88,12 @@ pub(crate) fn exists(seat: &Seat, name: &[u8]) -> Res<bool> {
 
 impl Found {
     fn object<'py>(self, py: Python<'py>, seat: Seat, name: &[u8]) -> Res<Bound<'py, PyAny>> {
-        let name = name.into();
+        let (name, prefixes) = (name.into(), AtomicBool::new(false));
         Ok(match self {
-            Found::Table(raw) => Bound::new(py, Table { seat, raw, name })?.into_any(),
-            Found::Multi(raw) => Bound::new(py, MultiTable { seat, raw, name })?.into_any(),
+            Found::Table(raw) => Bound::new(py, Table { seat, raw, name, prefixes })?.into_any(),
+            Found::Multi(raw) => {
+                Bound::new(py, MultiTable { seat, raw, name, prefixes })?.into_any()
+            }
         })
     }
 }

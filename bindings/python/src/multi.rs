@@ -1,6 +1,7 @@
 //! Multimaps: tables in which a key may have many values, in order and none twice.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use huon::{Error, RawMulti};
 use pyo3::prelude::*;
@@ -20,6 +21,8 @@ pub(crate) struct MultiTable {
     pub(crate) seat: Seat,
     pub(crate) raw: RawMulti,
     pub(crate) name: Box<[u8]>,
+    /// See `Scan::new`.
+    pub(crate) prefixes: AtomicBool,
 }
 
 impl MultiTable {
@@ -54,7 +57,7 @@ impl MultiTable {
     }
 
     fn scan(&self, source: Source, part: Part, shows: Shows) -> Res<Arc<Scan>> {
-        Scan::new(self.seat.clone(), source, part, shows)
+        Scan::new(self.seat.clone(), source, (part, shows), &self.prefixes)
     }
 }
 

@@ -8,6 +8,7 @@
 
 use std::ops::Bound::{Excluded, Unbounded};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use huon::{RawMulti, RawTable};
 use pyo3::prelude::*;
@@ -125,9 +126,19 @@ macro_rules! fill {
 }
 
 impl Scan {
-    pub(crate) fn new(seat: Seat, source: Source, part: Part, shows: Shows) -> Res<Arc<Scan>> {
+    /// `prefixes`: whether it is known that keys that begin alike lie together, which is asked once.
+    pub(crate) fn new(
+        seat: Seat,
+        source: Source,
+        (part, shows): (Part, Shows),
+        prefixes: &AtomicBool,
+    ) -> Res<Arc<Scan>> {
         let scan = Scan { seat, source, part, shows };
-        scan.check_prefix()?;
+        let is_of_keys = !matches!(scan.source, Source::MultiValues(..));
+        if scan.part.prefix.is_some() && !(is_of_keys && prefixes.load(Ordering::Relaxed)) {
+            scan.check_prefix()?;
+            prefixes.store(true, Ordering::Relaxed);
+        }
         Ok(Arc::new(scan))
     }
 

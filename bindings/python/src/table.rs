@@ -1,6 +1,7 @@
 //! Tables: mappings of `bytes` to `bytes`, in order.
 
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 
 use huon::{Error, RawTable};
 use pyo3::exceptions::PyKeyError;
@@ -63,6 +64,8 @@ pub(crate) struct Table {
     pub(crate) seat: Seat,
     pub(crate) raw: RawTable,
     pub(crate) name: Box<[u8]>,
+    /// See `Scan::new`.
+    pub(crate) prefixes: AtomicBool,
 }
 
 impl Table {
@@ -109,7 +112,7 @@ impl Table {
     }
 
     pub(crate) fn scan(&self, part: Part, shows: Shows) -> Res<Arc<Scan>> {
-        Scan::new(self.seat.clone(), Source::Table(self.raw), part, shows)
+        Scan::new(self.seat.clone(), Source::Table(self.raw), (part, shows), &self.prefixes)
     }
 }
 
