@@ -184,6 +184,13 @@ impl Env {
         Ok(self.env()?.durable_id())
     }
 
+    /// How the snapshot that this process started from was found: `new`, `clean`, `newest`,
+    /// `flushed`, `stepped_back`, `by_hand`, `replayed`, `journal_given_up`.
+    #[getter]
+    fn recovery<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+        care::shown(py, &self.env()?.recovery())
+    }
+
     /// What a commit waits for.
     #[getter]
     fn durability(&self) -> Res<&'static str> {

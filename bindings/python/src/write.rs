@@ -12,6 +12,7 @@ use std::thread;
 use std::time::Duration;
 
 use huon::Durability;
+use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
 use pyo3::types::{PyList, PyType};
 
@@ -41,8 +42,9 @@ fn this_thread() -> u64 {
 pub(crate) struct Writer {
     state: Mutex<Option<State>>,
     changes: AtomicU64,
-    /// The number of the thread that used it last.
+    /// The number of the thread that used it last, and the process that it belongs to.
     thread: AtomicU64,
+    process: u32,
     /// It is kept as long as it may be asked.
     _callback: Option<Arc<Callback>>,
     durability: Option<Durability>,
@@ -101,6 +103,22 @@ impl Writer {
     /// Whether this thread used it last: it would wait for itself if it waited for its end.
     pub(crate) fn is_of_this_thread(&self) -> bool {
         self.thread.load(Ordering::Relaxed) == this_thread()
+    }
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        let is_open = self.state.get_mut().is_ok_and(|state| state.is_some());
+        if is_open && self.changes() > 0 && self.process == std::process::id() {
+            // As for files that were not closed: here it is a change that is lost.
+            Python::try_attach(|py| {
+                let kind = py.get_type::<PyResourceWarning>();
+                let text = c"a write transaction with changes was neither committed nor aborted";
+                if let Err(raised) = PyErr::warn(py, &kind, text, 1) {
+                    raised.write_unraisable(py, None);
+                }
+            });
+        }
     }
 }
 
@@ -238,6 +256,7 @@ impl WriteTxn {
             state: Mutex::new(Some(state)),
             changes: AtomicU64::new(0),
             thread: AtomicU64::new(this_thread()),
+            process: std::process::id(),
             _callback: callback,
             durability,
             releases,

@@ -71,6 +71,8 @@ def test_exceptions_and_cancellations_undo(env: huon.Env) -> None:
         with pytest.raises(huon.BusyError):
             async with huon.aio.write(env, timeout=0.05):
                 pass
+        with pytest.raises(huon.BusyError):
+            await huon.aio.update(env, lambda txn: None, timeout=0.05)
         holding.cancel()
         with pytest.raises(asyncio.CancelledError):
             await holding

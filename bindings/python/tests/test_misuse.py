@@ -6,6 +6,7 @@ import subprocess
 import sys
 import threading
 import time
+import warnings
 import weakref
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -286,6 +287,20 @@ def test_what_is_forgotten_ends(filled: huon.Env) -> None:
     assert readers(filled) == 0
     with filled.write() as txn:
         assert b"x" not in txn["t"] and b"y" not in txn["t"]
+
+
+def test_a_lost_change_is_warned_of(filled: huon.Env) -> None:
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        filled.write()
+        filled.write().abort()
+        with filled.write() as txn:
+            txn["t"][b"kept"] = b""
+        gc.collect()
+        assert not caught
+        filled.write()["t"][b"lost"] = b""
+        gc.collect()
+    assert [warning.category for warning in caught] == [ResourceWarning]
 
 
 def test_cycles_and_finalizers(filled: huon.Env) -> None:

@@ -485,6 +485,14 @@ def test_copies(filled: huon.Env, tmp_path: Path) -> None:
     old.close()
 
 
+def test_how_it_was_found(path: Path) -> None:
+    for wanted in "new", "clean":
+        with huon.open(path) as env:
+            assert str(env.recovery) == wanted
+            with env.write() as txn:
+                txn["t"][b"a"] = b"1"
+
+
 def test_in_memory() -> None:
     with huon.open(None) as env:
         with env.write() as txn:

@@ -24,6 +24,7 @@ from ._reports import (
     CopyReport,
     Durability,
     EnvInfo,
+    Recovery,
     SlowReader,
     Stat,
 )
@@ -88,6 +89,8 @@ class Env:
     def durability(self) -> Durability: ...
     @property
     def durable_id(self) -> int: ...
+    @property
+    def recovery(self) -> Recovery: ...
     def read(self) -> ReadTxn: ...
     def write(
         self, *, timeout: float | None = None, durability: Durability | None = None

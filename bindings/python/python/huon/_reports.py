@@ -6,6 +6,19 @@ Durability: TypeAlias = Literal["durable", "no_meta_sync", "lazy", "unsynced"]
 """What a commit waits for: until no power loss can take it away; for one flush; for nothing, with
 checkpoints by themselves, by ``Env.sync`` and at closing; or for nothing at all."""
 
+Recovery: TypeAlias = Literal[
+    "new",
+    "clean",
+    "newest",
+    "flushed",
+    "stepped_back",
+    "by_hand",
+    "replayed",
+    "journal_given_up",
+]
+"""How the snapshot of an opening was found: nothing was there; it was closed cleanly; by the newest
+commit, or by the newest flushed one, or the one before it; by the caller; or with the journal."""
+
 Name: TypeAlias = str | list[int]
 """The name of a table; numbers where it is not UTF-8."""
 

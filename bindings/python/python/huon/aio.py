@@ -13,7 +13,8 @@ b'36'
 Lookups and changes of a transaction take microseconds, and are done in the loop as they are. The
 tasks of a loop queue for the one write transaction in the order in which they came; a task that has
 it and asks for it again gets ``ThreadWritesError``, and so does one that calls ``env.write()``
-while any task of its loop has it, since both would wait for themselves.
+while any task of its loop has it, since both would wait for themselves. In a block of
+``env.write()`` await nothing of this module that writes: it would wait for the end of the block.
 """
 
 import asyncio
@@ -173,10 +174,14 @@ async def write(
 
 
 async def update(
-    env: Env, work: Callable[[WriteTxn], T], *, durability: Durability | None = None
+    env: Env,
+    work: Callable[[WriteTxn], T],
+    *,
+    timeout: float | None = None,
+    durability: Durability | None = None,
 ) -> T:
     """Runs ``work`` in a write transaction, commits, and returns what it returned."""
-    async with write(env, durability=durability) as txn:
+    async with write(env, timeout=timeout, durability=durability) as txn:
         return work(txn)
 
 
