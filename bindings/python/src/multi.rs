@@ -230,6 +230,7 @@ impl MultiTable {
         prefix: Option<Data<'_>>,
     ) -> Res<u64> {
         let part = Part::new(prefix, start, stop, false, None);
+        self.scan(Source::Multi(self.raw), part.clone(), Shows::Keys)?;
         let (multi, bounds) = (self.raw, part.bounds());
         Ok(look_detached!(&self.seat, py, |txn| multi.count(txn, bounds)))
     }
@@ -243,6 +244,7 @@ impl MultiTable {
         prefix: Option<Data<'_>>,
     ) -> Res<u64> {
         let part = Part::new(prefix, start, stop, false, None);
+        self.scan(Source::Multi(self.raw), part.clone(), Shows::Keys)?;
         look!(&self.seat, |txn| Ok(self.raw.estimate(txn, part.bounds())?))
     }
 

@@ -47,12 +47,6 @@ impl Part {
     pub(crate) fn is_all(&self) -> bool {
         self.from.is_none() && self.to.is_none()
     }
-
-    /// Whether a key lies between its ends.
-    pub(crate) fn contains(&self, key: &[u8]) -> bool {
-        self.from.as_deref().is_none_or(|from| from <= key)
-            && self.to.as_deref().is_none_or(|to| key < to)
-    }
 }
 
 /// The first byte string above all that begin with `prefix`, if there is one.

@@ -6,7 +6,7 @@
 //! 3. While the transaction is held, no object is made that the garbage collector tracks: it would
 //!    run, and with it finalizers that use the transaction.
 
-use std::ops::Bound::{Excluded, Unbounded};
+use std::ops::Bound::{Excluded, Included, Unbounded};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -263,9 +263,6 @@ impl Scan {
             return Ok(false);
         };
         let value: Option<Data<'_>> = value;
-        if !self.part.contains(&key) {
-            return Ok(false);
-        }
         look!(&self.seat, |txn| {
             let is_there = match (&self.source, &value) {
                 (Source::Table(table), None) => table.contains(txn, &key)?,
@@ -276,9 +273,19 @@ impl Scan {
                     multi.count_values(txn, &key)? > 0
                 }
             };
-            let Some(limit) = self.part.limit.filter(|_| is_there) else { return Ok(is_there) };
+            if !is_there || !self.is_between(txn, &key)? {
+                return Ok(false);
+            }
+            let Some(limit) = self.part.limit else { return Ok(true) };
             Ok(self.count_before(txn, &key, value.as_deref(), limit)? < limit)
         })
+    }
+
+    /// Whether a key that is there lies between the ends, as the table's order says.
+    fn is_between(&self, txn: &impl huon::Txn, key: &[u8]) -> Res<bool> {
+        let (from, to) = self.part.bounds();
+        let behind = from == Unbounded || self.source.count(txn, (from, Included(key)), 1)? > 0;
+        Ok(behind && (to == Unbounded || self.source.count(txn, (Included(key), to), 1)? > 0))
     }
 
     /// How many it shows before this key, or pair, counted up to `most`.

@@ -231,6 +231,7 @@ impl Table {
         prefix: Option<Data<'_>>,
     ) -> Res<u64> {
         let part = Part::new(prefix, start, stop, false, None);
+        self.scan(part.clone(), Shows::Keys)?;
         let (table, bounds) = (self.raw, part.bounds());
         Ok(look_detached!(&self.seat, py, |txn| table.count(txn, bounds)))
     }
@@ -244,6 +245,7 @@ impl Table {
         prefix: Option<Data<'_>>,
     ) -> Res<u64> {
         let part = Part::new(prefix, start, stop, false, None);
+        self.scan(part.clone(), Shows::Keys)?;
         look!(&self.seat, |txn| Ok(self.raw.estimate(txn, part.bounds())?))
     }
 

@@ -1,10 +1,12 @@
 """Tables and transactions, as programs use them."""
 
+import base64
 import collections.abc
 import io
 import os
 import re
 import tracemalloc
+import zlib
 from pathlib import Path
 from typing import Any
 
@@ -491,6 +493,31 @@ def test_how_it_was_found(path: Path) -> None:
             assert str(env.recovery) == wanted
             with env.write() as txn:
                 txn["t"][b"a"] = b"1"
+
+
+# A file that C has made: its table `r` compares keys from their last byte on (HUON_ORDER_REVERSED).
+REVERSED = zlib.decompress(base64.b85decode(
+    b"c-rmSu}Z^07y#f)Y(b^c4hqf{9DN2Cp*ScG;wIP#-31FO;@|`5?gO}~tLWe$E-oUDii;rV=H?*SB&98-lZy)92X}"
+    b"w&?$45&{@m4;7Z;+?HL-d&etJB*I{kK6`a0YhyMCBisa_rIg-Qr<YrQu&w8v>H<ikqV4~H-m0001hzoOPx|KC2}K"
+    b"fYcb-3+S#)4aH+?hm2+PoTg4FSgf*!r=D?iEIY|00000008_*W45~0IDeQ=&*|e3b<XMMLg<Vx%1-71007{Z%!W|"
+    b"eNblW8QTKj*u`em^c^*{7PcEJ8ZjS613R!NklRuU9rB+*Cdn%{1YxS2bCiV9$){~EXe*3c=+YJB!0QfCYR=zi*ta"
+    b"{Hvl81VdPi{ATBme*a00000000000000000000000000000000000000000000000000{)2D*%`>w"
+))
+
+
+def test_tables_of_another_order(path: Path) -> None:
+    path.write_bytes(REVERSED)
+    with huon.open(path) as env, env.read() as txn:
+        r = txn["r"]
+        keys = [b"da", b"ab", b"cb", b"bc", b"az"]
+        assert list(r) == keys and list(r.keys(start=b"cb")) == keys[2:]
+        assert [key in r.keys(start=b"cb") for key in keys] == [False, False, True, True, True]
+        assert [key in r.keys(stop=b"cb") for key in keys] == [True, True, False, False, False]
+        shown = r.items(start=b"ab", limit=2)
+        assert [(key, b"v") in shown for key in keys] == [False, True, True, False, False]
+        for ask in r.count, r.estimate, r.keys:
+            with pytest.raises(huon.PrefixOrderError):
+                ask(prefix=b"a")
 
 
 def test_in_memory() -> None:
