@@ -126,7 +126,7 @@ macro_rules! fill {
 }
 
 impl Scan {
-    /// `prefixes`: whether it is known that keys that begin alike lie together, which is asked once.
+    /// `prefixes`: whether it is known that keys that begin alike lie together: that is asked once.
     pub(crate) fn new(
         seat: Seat,
         source: Source,

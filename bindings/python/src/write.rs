@@ -112,10 +112,15 @@ impl Drop for Writer {
         if is_open && self.changes() > 0 && self.process == std::process::id() {
             // As for files that were not closed: here it is a change that is lost.
             Python::try_attach(|py| {
+                // It may end on the way of an exception, which goes on after it.
+                let on_its_way = PyErr::take(py);
                 let kind = py.get_type::<PyResourceWarning>();
                 let text = c"a write transaction with changes was neither committed nor aborted";
                 if let Err(raised) = PyErr::warn(py, &kind, text, 1) {
                     raised.write_unraisable(py, None);
+                }
+                if let Some(error) = on_its_way {
+                    error.restore(py);
                 }
             });
         }

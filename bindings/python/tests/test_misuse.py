@@ -299,8 +299,14 @@ def test_a_lost_change_is_warned_of(filled: huon.Env) -> None:
         gc.collect()
         assert not caught
         filled.write()["t"][b"lost"] = b""
+        with pytest.raises(TypeError, match="bytes-like"):  # which is raised while it ends
+            filled.write()["made"].put(b"lost", 7)  # type: ignore[arg-type]
         gc.collect()
-    assert [warning.category for warning in caught] == [ResourceWarning]
+    assert [warning.category for warning in caught] == [ResourceWarning] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        with pytest.raises(TypeError, match="bytes-like"):
+            filled.write()["made"].put(b"lost", 7)  # type: ignore[arg-type]
 
 
 def test_cycles_and_finalizers(filled: huon.Env) -> None:
