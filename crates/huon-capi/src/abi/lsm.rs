@@ -443,9 +443,11 @@ pub extern "C" fn huon_lsm_write(
     id: Option<&mut MaybeUninit<u64>>,
 ) -> c_int {
     border("huon_lsm_write", || {
-        let (lsm, own) = (object(&LSMS, lsm)?, object(&BATCHES, batch)?);
-        let taken = std::mem::replace(&mut *own.get()?, lsm.batch());
+        let own = object(&BATCHES, batch)?;
+        let mut held = own.get()?;
         close(&BATCHES, batch)?;
+        let lsm = object(&LSMS, lsm)?;
+        let taken = std::mem::replace(&mut *held, lsm.batch());
         give(id, lsm.write(taken)?);
         Ok(())
     })

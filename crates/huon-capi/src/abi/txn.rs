@@ -215,6 +215,12 @@ fn spared(txn: *mut huon_txn) -> Option<Stage> {
     if is_kept == Ok(true) { taken } else { None }
 }
 
+/// Ends a transaction whose commit was asked for wrongly: the caller forgets the handle (X2).
+fn refused<R>(txn: *mut huon_txn, fault: Fault) -> Res<R> {
+    drop(ending(txn)?);
+    Err(fault)
+}
+
 /// Ends a transaction; what its commit came to, if it writes.
 fn committed<R>(
     txn: *mut huon_txn,
@@ -290,8 +296,10 @@ pub extern "C" fn huon_commit_with(
     id: Option<&mut MaybeUninit<u64>>,
 ) -> c_int {
     border("huon_commit_with", || {
-        let durability = options::durability(u64::try_from(durability).unwrap_or(u64::MAX))?;
-        give(id, committed(txn, |txn| txn.commit_with(durability))?.unwrap_or(0));
+        match options::durability(u64::try_from(durability).unwrap_or(u64::MAX)) {
+            Ok(how) => give(id, committed(txn, |txn| txn.commit_with(how))?.unwrap_or(0)),
+            Err(fault) => return refused(txn, fault),
+        }
         Ok(())
     })
 }
@@ -305,6 +313,9 @@ pub extern "C" fn huon_commit_ticket(
     ticket: Option<&mut MaybeUninit<*mut huon_ticket>>,
 ) -> c_int {
     border("huon_commit_ticket", || {
+        if ticket.is_none() {
+            return refused(txn, Fault::NULL);
+        }
         enter(&TICKETS, ticket, || committed(txn, WriteTxn::commit_ticket)?.ok_or(READS_ONLY))
     })
 }

@@ -44,6 +44,12 @@ fn null_and_strange_handles_are_refused() {
     ] {
         ok(code);
     }
+    // SAFETY: there are no options.
+    let lsm = get(|lsm| unsafe { huon_lsm_open(env.env, ptr::null(), lsm) }).unwrap();
+    let batch = get(|batch| huon_batch_new(lsm, batch)).unwrap();
+    ok(huon_lsm_close(lsm));
+    assert_eq!(huon_lsm_write(lsm, batch, None), HUON_BAD_HANDLE);
+    assert_eq!(huon_batch_free(batch), HUON_BAD_HANDLE, "it is none any more");
     let txn = env.write();
     assert_eq!(huon_commit(ptr::null_mut()), HUON_BAD_HANDLE);
     assert_eq!(huon_commit(env.env.cast()), HUON_BAD_HANDLE, "another kind");

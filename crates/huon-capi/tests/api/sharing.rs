@@ -88,9 +88,27 @@ fn commits_are_waited_for() {
     let id = get(|id| huon_commit_with(txn, HUON_UNSYNCED, id)).unwrap();
     assert_eq!(get(|id| huon_sync(env.env, id)), Ok(id));
     assert_eq!(get(|flushed| huon_flush_if_due(env.env, flushed)), Ok(false));
-    let txn = env.write();
-    assert_eq!(get(|id| huon_commit_with(txn, 9, id)), Err(HUON_BAD_ARGUMENT));
-    ok(huon_abort(txn));
+}
+
+#[test]
+fn a_commit_that_is_asked_wrongly_ends_its_transaction() {
+    let env = Env::new();
+    let t = env.table(&[]);
+    let wrongs: [fn(Txn) -> c_int; 4] = [
+        |txn| huon_commit_with(txn, 9, None),
+        |txn| huon_commit_with(txn, -1, None),
+        |txn| huon_commit_with(txn, HUON_DURABILITY, None),
+        |txn| huon_commit_ticket(txn, None),
+    ];
+    for wrong in wrongs {
+        let txn = env.write();
+        ok(put(txn, t, "a", "1"));
+        assert_eq!(wrong(txn), HUON_BAD_ARGUMENT);
+        assert_eq!(huon_abort(txn), HUON_BAD_HANDLE);
+        let reader = env.read();
+        assert_eq!(value(reader, t, "a"), Err(HUON_NOT_FOUND), "nothing is committed");
+        ok(huon_abort(reader));
+    }
 }
 
 #[test]
