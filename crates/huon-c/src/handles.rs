@@ -14,6 +14,7 @@ use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::thread::LocalKey;
 
 use huon::{ForkGuard, ForkLock, ThisThread, hold_off};
 
@@ -124,6 +125,21 @@ impl<T> Handles<T> {
         if place.generation.load(Ordering::Relaxed) == generation { object.clone() } else { None }
     }
 
+    /// Does something with the object of a handle, by what the thread remembers; `None` if there is
+    /// none.
+    #[inline]
+    pub fn with<L: AsRef<Recent<T>>, R>(
+        &'static self,
+        kept: &'static LocalKey<L>,
+        handle: usize,
+        work: impl FnOnce(&Arc<T>) -> R,
+    ) -> Option<R> {
+        with_kept(kept, |kept| match kept {
+            Some(kept) => kept.as_ref().with(self, handle, work),
+            None => self.get(handle).map(|object| work(&object)),
+        })
+    }
+
     #[cold]
     fn used(&'static self, handle: usize) -> Option<Used<T>> {
         let (place, generation) = self.place(handle)?;
@@ -220,6 +236,17 @@ fn index_of(handle: usize) -> usize {
     (handle >> (ZERO_BITS + GENERATION_BITS)) & ((1 << PLACE_BITS) - 1)
 }
 
+/// Does something with what the thread keeps. `None` is for a thread that is about to end, and
+/// keeps nothing any more: destructors of the program's are run then, which may call us.
+#[inline]
+pub(crate) fn with_kept<L, R>(kept: &'static LocalKey<L>, work: impl FnOnce(Option<&L>) -> R) -> R {
+    let mut work = Some(work);
+    match kept.try_with(|kept| work.take().map(|work| work(Some(kept)))) {
+        Ok(Some(done)) => done,
+        _ => work.expect("work that was not done")(None),
+    }
+}
+
 /// The object that a thread used last: programs use one again and again, and looking it up takes a
 /// lock and a count that all threads share. To be kept in a `thread_local!`.
 pub struct Recent<T: 'static>(RefCell<Option<Used<T>>>);
@@ -289,6 +316,12 @@ impl<T> Recent<T> {
         if let Ok(mut recent) = self.0.try_borrow_mut() {
             recent.take_if(|used| used.handle == handle);
         }
+    }
+}
+
+impl<T> AsRef<Recent<T>> for Recent<T> {
+    fn as_ref(&self) -> &Recent<T> {
+        self
     }
 }
 

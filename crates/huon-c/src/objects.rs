@@ -39,6 +39,12 @@ impl AtHand {
     }
 }
 
+impl AsRef<Recent<Cursor>> for AtHand {
+    fn as_ref(&self) -> &Recent<Cursor> {
+        &self.recent
+    }
+}
+
 /// What is wrong with a handle that nothing is found by.
 pub fn missing(handle: usize) -> Fault {
     if handle == 0 { Fault::Invalid } else { Fault::Handle }
@@ -57,17 +63,13 @@ pub fn cursor(handle: usize) -> Res<Arc<Cursor>> {
 /// As [`txn`], for what programs do often.
 #[inline]
 pub fn with_txn<R>(handle: usize, work: impl FnOnce(&Arc<Txn>) -> Res<R>) -> Res<R> {
-    RECENT_TXN
-        .with(|recent| recent.with(&TXNS, handle, work))
-        .unwrap_or_else(|| Err(missing(handle)))
+    TXNS.with(&RECENT_TXN, handle, work).unwrap_or_else(|| Err(missing(handle)))
 }
 
 /// As [`cursor`], for what programs do often.
 #[inline]
 pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) -> Res<R> {
-    CURSOR
-        .with(|own| own.recent.with(&CURSORS, handle, work))
-        .unwrap_or_else(|| Err(missing(handle)))
+    CURSORS.with(&CURSOR, handle, work).unwrap_or_else(|| Err(missing(handle)))
 }
 
 /// Shows the record that the operation of a number leads to, or the one that the cursor stands on,

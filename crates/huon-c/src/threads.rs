@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation};
 
 use crate::fault::{Fault, Res};
+use crate::handles::with_kept;
 use crate::objects;
 
 /// So many environments a thread remembers to have read.
@@ -27,11 +28,13 @@ thread_local! {
 }
 
 /// What a thread reads, by the handles of environments.
-struct Readings(RefCell<Vec<(usize, Arc<AtomicBool>)>>);
+struct Readings(RefCell<Vec<Reading>>);
+
+type Reading = (usize, Arc<AtomicBool>);
 
 impl Readings {
     /// Those of this process: what the thread read when it was forked is its parent's.
-    fn own(&self) -> RefMut<'_, Vec<(usize, Arc<AtomicBool>)>> {
+    fn own(&self) -> RefMut<'_, Vec<Reading>> {
         let mut all = self.0.borrow_mut();
         if GENERATION.replace(fork_generation()) != fork_generation() {
             all.clear();
@@ -49,6 +52,14 @@ impl Drop for Readings {
     }
 }
 
+/// Does something with what this thread reads, of which one that is about to end keeps nothing.
+fn with_own<R>(work: impl FnOnce(&mut Vec<Reading>) -> R) -> R {
+    with_kept(&READING, |kept| match kept {
+        Some(kept) => work(&mut kept.own()),
+        None => work(&mut Vec::new()),
+    })
+}
+
 /// A number for this thread, never 0 and never another thread's.
 #[inline]
 pub fn me() -> usize {
@@ -58,8 +69,7 @@ pub fn me() -> usize {
 /// The flag of this thread for an environment: whether it reads that. If `kept` is that, it need
 /// not be shared once more, which would cost as much as all else.
 pub(crate) fn reading(env_handle: usize, kept: Option<Arc<AtomicBool>>) -> Arc<AtomicBool> {
-    READING.with(|own| {
-        let mut all = own.own();
+    with_own(|all| {
         if let Some((_, flag)) = all.iter().find(|(handle, _)| *handle == env_handle) {
             let own = kept.filter(|kept| Arc::ptr_eq(kept, flag));
             return own.unwrap_or_else(|| flag.clone());
@@ -76,7 +86,7 @@ pub(crate) fn reading(env_handle: usize, kept: Option<Arc<AtomicBool>>) -> Arc<A
 
 /// Registers this thread as a reader of an environment; whether it was not one before.
 pub fn register(env_handle: usize) -> bool {
-    let known = READING.with(|own| own.own().iter().any(|(handle, _)| *handle == env_handle));
+    let known = with_own(|all| all.iter().any(|(handle, _)| *handle == env_handle));
     if !known {
         reading(env_handle, None);
     }
@@ -88,8 +98,7 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
     if reads(env_handle) {
         return Err(Fault::Busy);
     }
-    READING.with(|own| {
-        let mut all = own.own();
+    with_own(|all| {
         let before_count = all.len();
         all.retain(|(handle, _)| *handle != env_handle);
         Ok(all.len() < before_count)
@@ -98,9 +107,7 @@ pub fn unregister(env_handle: usize) -> Res<bool> {
 
 /// Whether this thread reads an environment at this moment, where that is kept.
 pub(crate) fn reads(env_handle: usize) -> bool {
-    READING.with(|own| {
-        own.own().iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire))
-    })
+    with_own(|all| all.iter().any(|(env, flag)| *env == env_handle && flag.load(Ordering::Acquire)))
 }
 
 /// Calls the program's comparator; calls that it makes meanwhile do not wait for a lock.

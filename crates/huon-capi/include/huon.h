@@ -1728,8 +1728,9 @@ huon_bytes huon_str(const char *text);
 /**
  * Tells what went wrong in this thread last. Errors have numbers above 0; answers, below 0, leave
  * no message. A call that succeeds changes nothing here, so ask only after one that failed, in the
- * same thread. A binding whose language moves a call's code between threads of the system (Go,
- * virtual threads) asks in one piece with the call, in C.
+ * same thread; one that is about to end, and runs destructors, keeps nothing more. A binding whose
+ * language moves a call's code between threads of the system (Go, virtual threads) asks in one
+ * piece with the call, in C.
  */
 void huon_last_error(huon_error *error);
 

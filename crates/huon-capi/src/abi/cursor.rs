@@ -168,8 +168,8 @@ const BOUND: Fault =
 const ONE_VALUE: Fault = Fault::argument("that is for cursors of multimaps");
 
 fn with_cursor<R>(cursor: *mut huon_cursor, work: impl FnOnce(&mut Cursor) -> Res<R>) -> Res<R> {
-    RECENT
-        .with(|recent| recent.with(&CURSORS, cursor as usize, |own| work(&mut *own.get()?)))
+    CURSORS
+        .with(&RECENT, cursor as usize, |own| work(&mut *own.get()?))
         .unwrap_or(Err(Fault::HANDLE))
 }
 
@@ -257,7 +257,7 @@ pub extern "C" fn huon_cursor_copy(
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_cursor_close(cursor: *mut huon_cursor) -> c_int {
     border("huon_cursor_close", || {
-        RECENT.with(|recent| recent.forget(cursor as usize));
+        let _ = RECENT.try_with(|recent| recent.forget(cursor as usize));
         if !cursor.is_null() && !object(&CURSORS, cursor)?.is_inherited() {
             // One that another thread uses stays.
             drop(object(&CURSORS, cursor)?.get()?);

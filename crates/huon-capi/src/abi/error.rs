@@ -8,7 +8,6 @@ use huon::Error;
 
 use super::codes::*;
 use crate::border::Fault;
-use crate::bytes::Out;
 
 /// No page.
 const NO_PAGE: u32 = u32::MAX;
@@ -80,15 +79,19 @@ fn page_of(error: &Error) -> u32 {
 
 /// Tells what went wrong in this thread last. Errors have numbers above 0; answers, below 0, leave
 /// no message. A call that succeeds changes nothing here, so ask only after one that failed, in the
-/// same thread. A binding whose language moves a call's code between threads of the system (Go,
-/// virtual threads) asks in one piece with the call, in C.
+/// same thread; one that is about to end, and runs destructors, keeps nothing more. A binding whose
+/// language moves a call's code between threads of the system (Go, virtual threads) asks in one
+/// piece with the call, in C.
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_last_error(error: Option<&mut MaybeUninit<huon_error>>) {
+    let Some(error) = error else { return };
+    error.write(NOTHING);
     let _ = huon_c::guarded(None, || LAST.try_with(|last| tell(&last.borrow(), error)).ok());
 }
 
-fn tell(last: &Last, error: Out<'_, huon_error>) {
-    let Some(error) = error else { return };
+const NOTHING: huon_error = huon_error { code: 0, system: 0, page: NO_PAGE, message: c"".as_ptr() };
+
+fn tell(last: &Last, error: &mut MaybeUninit<huon_error>) {
     let message = if last.message.is_empty() { c"".as_ptr() } else { last.message.as_ptr().cast() };
     let Last { code, system, page, .. } = *last;
     error.write(huon_error { code, system, page, message });
@@ -97,8 +100,7 @@ fn tell(last: &Last, error: Out<'_, huon_error>) {
 /// The message of huon_last_error alone; an empty text if nothing has gone wrong.
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_error_message() -> *const c_char {
-    let mut error =
-        MaybeUninit::new(huon_error { code: 0, system: 0, page: NO_PAGE, message: c"".as_ptr() });
+    let mut error = MaybeUninit::new(NOTHING);
     huon_last_error(Some(&mut error));
     // SAFETY: it was written above.
     unsafe { error.assume_init() }.message

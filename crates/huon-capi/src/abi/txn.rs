@@ -159,9 +159,7 @@ impl Inside {
 /// Does something in the transaction of a handle (X1).
 #[inline]
 pub(super) fn inside<R>(txn: *mut huon_txn, work: impl FnOnce(&mut Inside) -> Res<R>) -> Res<R> {
-    RECENT
-        .with(|recent| recent.with(&TXNS, txn as usize, |own| work(&mut *own.get()?)))
-        .unwrap_or(Err(Fault::HANDLE))
+    TXNS.with(&RECENT, txn as usize, |own| work(&mut *own.get()?)).unwrap_or(Err(Fault::HANDLE))
 }
 
 /// Looks at something by the transaction of a handle.
@@ -210,7 +208,7 @@ fn spared(txn: *mut huon_txn) -> Option<Stage> {
         }
         _ => false,
     };
-    RECENT.with(|recent| recent.forget(txn as usize));
+    let _ = RECENT.try_with(|recent| recent.forget(txn as usize));
     let is_kept = SPARE.try_with(|spare| spare.keep(&TXNS, txn as usize, rest));
     if is_kept == Ok(true) { taken } else { None }
 }
