@@ -50,7 +50,7 @@ pub(super) struct Standing {
     key: Kept,
     value: Kept,
     /// The tree in which the cursor's path leads to the gap, and which version of the table that
-    /// is; `None` before the gap was looked for.
+    /// is, in the environment of the table's handle; `None` before the gap was looked for.
     placed: Option<(Tree, (u64, u64))>,
 }
 
@@ -116,14 +116,17 @@ impl Standing {
     #[inline(always)]
     pub(super) fn is_on_path(&self, txn: &ReadTxn, behind: bool) -> bool {
         let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1.0 == txn.id());
-        self.gap == Gap::OnPath { behind } && is_placed && txn.is_own()
+        let is_known = is_placed && txn.core().names.has_made(self.id);
+        self.gap == Gap::OnPath { behind } && is_known && txn.is_own()
     }
 
     /// Whether the path still leads to the gap, in [`Standing::tree`].
     #[inline(always)]
     pub(super) fn is_placed(&self, txn: AnyTxn<'_>) -> Result<bool> {
         txn.check_alive()?;
-        Ok(self.placed.as_ref().is_some_and(|placed| placed.1 == txn.version()))
+        let is_placed = self.placed.as_ref().is_some_and(|placed| placed.1 == txn.version());
+        // Another environment may have come to the same version.
+        Ok(is_placed && txn.names().has_made(self.id))
     }
 
     /// The tree that the path leads to the gap in.

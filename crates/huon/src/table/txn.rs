@@ -15,7 +15,7 @@ use crate::tree::read;
 use crate::tree::view::TreeView;
 use crate::txn::catalog;
 use crate::txn::meaning::{TableInfo, has_own_values, value_order};
-use crate::txn::names::TableId;
+use crate::txn::names::{Names, TableId};
 use crate::txn::order::built_in;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::{How, WriteTxn};
@@ -106,12 +106,22 @@ impl Txn for WriteTxn {
 }
 
 impl<'t> AnyTxn<'t> {
+    /// The numbers of tables of its environment.
+    #[inline(always)]
+    pub(crate) fn names(self) -> &'t Names {
+        match self {
+            AnyTxn::Read(txn) => &txn.core().names,
+            AnyTxn::Write(txn) => &txn.core.names,
+        }
+    }
+
     /// The table behind a handle; it must exist.
     #[inline]
     pub(crate) fn tree(self, id: TableId) -> Result<Tree> {
+        let number = self.names().number(id)?;
         let tree = match self {
-            AnyTxn::Read(txn) => txn.tree(txn.core().names.number(id)?)?,
-            AnyTxn::Write(txn) => txn.tree(txn.core.names.number(id)?)?,
+            AnyTxn::Read(txn) => txn.tree(number)?,
+            AnyTxn::Write(txn) => txn.tree(number)?,
         };
         match tree {
             Some(tree) => Ok(tree),
@@ -127,9 +137,10 @@ impl<'t> AnyTxn<'t> {
     }
 
     fn info(self, id: TableId) -> Result<&'t Arc<TableInfo>> {
+        let number = self.names().number(id)?;
         match self {
-            AnyTxn::Read(txn) => txn.info(txn.core().names.number(id)?),
-            AnyTxn::Write(txn) => txn.info(txn.core.names.number(id)?),
+            AnyTxn::Read(txn) => txn.info(number),
+            AnyTxn::Write(txn) => txn.info(number),
         }
     }
 

@@ -367,10 +367,16 @@ impl Names {
         }
     }
 
+    /// Whether a handle is of this environment.
+    #[inline]
+    pub(crate) fn has_made(&self, id: TableId) -> bool {
+        id.tag == self.tag
+    }
+
     /// The number of a handle, which must be of this environment.
     #[inline]
     pub(crate) fn number(&self, id: TableId) -> Result<TableNo> {
-        if id.tag == self.tag {
+        if self.has_made(id) {
             Ok(id.no)
         } else {
             Err(Error::Invalid("the table handle belongs to another environment"))
