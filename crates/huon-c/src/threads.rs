@@ -137,8 +137,9 @@ pub fn lock<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
 fn wait<T>(lock: &BiasedLock<T>) -> Res<BiasedGuard<'_, T>> {
     let began = Instant::now();
     for spin in 0_u32.. {
-        if COMPARING.get() {
-            // It may be this thread's own.
+        // What this thread holds around a callback never comes free meanwhile; nor may what
+        // another one does, that is in a comparator, too.
+        if COMPARING.get() || lock.is_held_here() {
             break;
         }
         if let Some(locked) = lock.try_lock() {

@@ -1023,7 +1023,8 @@ typedef struct {
 
 /**
  * Sees a value of the key of that index, among those that were asked for. Returns 0, or anything
- * else to end the call with HUON_STOPPED.
+ * else to end the call with HUON_STOPPED. It must not use the transaction: HUON_IN_USE. To look
+ * for each value elsewhere, keep what is shown, which stays as ever, and look after the call.
  */
 typedef int (*huon_value_fn)(void *context, size_t index, huon_bytes value);
 

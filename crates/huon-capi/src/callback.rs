@@ -71,7 +71,8 @@ pub type huon_keep_fn = Option<
 >;
 
 /// Sees a value of the key of that index, among those that were asked for. Returns 0, or anything
-/// else to end the call with HUON_STOPPED.
+/// else to end the call with HUON_STOPPED. It must not use the transaction: HUON_IN_USE. To look
+/// for each value elsewhere, keep what is shown, which stays as ever, and look after the call.
 pub type huon_value_fn =
     Option<extern "C" fn(context: *mut c_void, index: usize, value: huon_bytes<'_>) -> c_int>;
 

@@ -6,6 +6,7 @@
 //!
 //! 1. The owner has the lock from its store to `held` on, if it is the owner still behind that. It
 //!    needs no fence in between: the thread that ends the ownership sends one to all threads.
+//!    Both words have the number of the thread that set them.
 //! 2. Any other thread has it from its exchange of `taken` on, if there is no owner then and `held`
 //!    is not set. Before it looks at that, it ends the ownership, and has every thread of the
 //!    process pass a barrier: the owner has seen that it is none any more, or its store to `held`
@@ -17,7 +18,7 @@
 use std::cell::{Cell, UnsafeCell};
 use std::marker::PhantomData;
 use std::ops::{Deref, DerefMut};
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering, compiler_fence};
+use std::sync::atomic::{AtomicUsize, Ordering, compiler_fence};
 
 use super::sys::barrier;
 
@@ -57,9 +58,9 @@ impl ThisThread {
 pub struct BiasedLock<T> {
     owner: AtomicUsize,
     /// The owner has the lock, or is about to look whether it may.
-    held: AtomicBool,
+    held: AtomicUsize,
     /// Another thread has it, or looks whether it may.
-    taken: AtomicBool,
+    taken: AtomicUsize,
     value: UnsafeCell<T>,
 }
 
@@ -74,8 +75,8 @@ impl<T> BiasedLock<T> {
         let owner = if barrier::is_there() { ThisThread::get().number } else { NO_THREAD };
         BiasedLock {
             owner: AtomicUsize::new(owner),
-            held: AtomicBool::new(false),
-            taken: AtomicBool::new(false),
+            held: AtomicUsize::new(NO_THREAD),
+            taken: AtomicUsize::new(NO_THREAD),
             value: UnsafeCell::new(value),
         }
     }
@@ -102,31 +103,36 @@ impl<T> BiasedLock<T> {
     #[inline(always)]
     pub fn try_lock_as(&self, me: ThisThread) -> Option<BiasedGuard<'_, T>> {
         if self.owner.load(Ordering::Relaxed) != me.number {
-            return self.try_lock_shared();
+            return self.try_lock_shared(me);
         }
-        if self.held.load(Ordering::Relaxed) {
+        if self.held.load(Ordering::Relaxed) != NO_THREAD {
             // By this thread.
             return None;
         }
-        self.held.store(true, Ordering::Relaxed);
+        self.held.store(me.number, Ordering::Relaxed);
         compiler_fence(Ordering::SeqCst);
         if self.owner.load(Ordering::Relaxed) == me.number {
             return Some(self.guard(&self.held));
         }
-        self.held.store(false, Ordering::Release);
-        self.try_lock_shared()
+        self.held.store(NO_THREAD, Ordering::Release);
+        self.try_lock_shared(me)
+    }
+
+    /// Whether the calling thread has it.
+    pub fn is_held_here(&self) -> bool {
+        let me = ThisThread::get().number;
+        [&self.held, &self.taken].into_iter().any(|word| word.load(Ordering::Relaxed) == me)
     }
 
     #[cold]
     #[inline(never)]
-    fn try_lock_shared(&self) -> Option<BiasedGuard<'_, T>> {
-        if self.taken.swap(true, Ordering::Acquire) {
-            return None;
-        }
-        if self.end_ownership() && !self.held.load(Ordering::Acquire) {
+    fn try_lock_shared(&self, me: ThisThread) -> Option<BiasedGuard<'_, T>> {
+        let (acquire, relaxed) = (Ordering::Acquire, Ordering::Relaxed);
+        self.taken.compare_exchange(NO_THREAD, me.number, acquire, relaxed).ok()?;
+        if self.end_ownership() && self.held.load(Ordering::Acquire) == NO_THREAD {
             return Some(self.guard(&self.taken));
         }
-        self.taken.store(false, Ordering::Release);
+        self.taken.store(NO_THREAD, Ordering::Release);
         None
     }
 
@@ -142,7 +148,7 @@ impl<T> BiasedLock<T> {
     }
 
     #[inline(always)]
-    fn guard<'l>(&'l self, word: &'l AtomicBool) -> BiasedGuard<'l, T> {
+    fn guard<'l>(&'l self, word: &'l AtomicUsize) -> BiasedGuard<'l, T> {
         BiasedGuard { word, value: &self.value, of_thread: PhantomData }
     }
 }
@@ -150,7 +156,7 @@ impl<T> BiasedLock<T> {
 /// The value, as long as it is locked.
 pub struct BiasedGuard<'l, T> {
     /// What says that it is.
-    word: &'l AtomicBool,
+    word: &'l AtomicUsize,
     value: &'l UnsafeCell<T>,
     /// It stays in its thread.
     of_thread: PhantomData<*const ()>,
@@ -177,7 +183,7 @@ impl<T> DerefMut for BiasedGuard<'_, T> {
 impl<T> Drop for BiasedGuard<'_, T> {
     #[inline(always)]
     fn drop(&mut self) {
-        self.word.store(false, Ordering::Release);
+        self.word.store(NO_THREAD, Ordering::Release);
     }
 }
 
@@ -191,7 +197,9 @@ mod tests {
         let mut guard = lock.try_lock().expect("it is free");
         *guard += 1;
         assert!(lock.try_lock().is_none(), "this thread has it");
+        assert!(lock.is_held_here());
         drop(guard);
+        assert!(!lock.is_held_here());
         assert_eq!(*lock.try_lock().expect("it is free again"), 2);
     }
 
@@ -203,13 +211,16 @@ mod tests {
         let guard = lock.try_lock();
         std::thread::scope(|threads| {
             threads.spawn(|| assert!(lock.try_lock().is_none(), "the owner has it"));
+            threads.spawn(|| assert!(!lock.is_held_here()));
         });
         assert_eq!(lock.owner.load(Ordering::Relaxed), NO_THREAD);
         assert!(lock.try_lock().is_none(), "the former owner has it");
+        assert!(lock.is_held_here());
         drop(guard);
         std::thread::scope(|threads| {
             threads.spawn(|| {
                 let taken = lock.try_lock().expect("it is free");
+                assert!(lock.is_held_here());
                 std::thread::scope(|threads| {
                     threads.spawn(|| assert!(lock.try_lock().is_none()));
                 });
