@@ -1005,8 +1005,8 @@ typedef struct {
 
 /**
  * Gives the next record: returns 0 once it has set `*pair`, whose bytes stay until it is called
- * again; HUON_NOT_FOUND when there are no more; anything else ends the call with HUON_STOPPED, and
- * leaves the transaction to be aborted.
+ * again, and are none that this transaction has shown; HUON_NOT_FOUND when there are no more;
+ * anything else ends the call with HUON_STOPPED, and leaves the transaction to be aborted.
  */
 typedef int (*huon_next_fn)(void *context, huon_pair *pair);
 

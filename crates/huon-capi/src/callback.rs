@@ -37,8 +37,8 @@ pub type huon_write_fn =
 pub type huon_problem_fn = Option<extern "C" fn(context: *mut c_void, text: *const c_char)>;
 
 /// Gives the next record: returns 0 once it has set `*pair`, whose bytes stay until it is called
-/// again; HUON_NOT_FOUND when there are no more; anything else ends the call with HUON_STOPPED, and
-/// leaves the transaction to be aborted.
+/// again, and are none that this transaction has shown; HUON_NOT_FOUND when there are no more;
+/// anything else ends the call with HUON_STOPPED, and leaves the transaction to be aborted.
 pub type huon_next_fn =
     Option<extern "C" fn(context: *mut c_void, pair: *mut huon_pair<'static>) -> c_int>;
 

@@ -3,9 +3,11 @@
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
 
+use huon::{Error, WriteTxn};
+
 use super::def::huon_table;
 use super::range::{huon_range, within};
-use super::txn::{Inside, huon_txn, in_view, inside};
+use super::txn::{COPIED_BYTES_MAX, huon_txn, in_view, write};
 use crate::border::{Fault, Res, border, done, give, wanted};
 use crate::bytes::{copy, huon_bytes, huon_pair, items, nothing, room, shown, shown_pair};
 
@@ -141,8 +143,12 @@ pub unsafe extern "C" fn huon_put_many(
         let (table, mut stored) = (table.get()?, 0);
         // SAFETY: A2.
         let pairs = unsafe { items(pairs, count) }?;
-        let put = inside(txn, |inside| {
-            pairs.iter().try_for_each(|pair| put(inside, table, pair.get()?, &mut stored))
+        let put = write(txn, |txn| {
+            Copied::of(pairs, txn)?.each(|key, value| {
+                table.put(txn, key, value)?;
+                stored += 1;
+                Ok(())
+            })
         });
         give(done, stored);
         put
@@ -161,11 +167,14 @@ pub unsafe extern "C" fn huon_put_packed(
     border("huon_put_packed", || {
         let (table, mut stored) = (table.get()?, 0);
         // SAFETY: A2.
-        let mut rest = unsafe { items(records, len) }?;
-        let put = inside(txn, |inside| {
+        let records = unsafe { items(records, len) }?;
+        let put = write(txn, |txn| {
+            let own = (len <= COPIED_BYTES_MAX || txn.is_dirty(records)).then(|| records.to_vec());
+            let mut rest = own.as_deref().unwrap_or(records);
             while !rest.is_empty() {
-                let (pair, behind) = unpacked(rest).ok_or(SHORT)?;
-                put(inside, table, pair, &mut stored)?;
+                let ((key, value), behind) = unpacked(rest).ok_or(SHORT)?;
+                table.put(txn, key, value)?;
+                stored += 1;
                 rest = behind;
             }
             Ok(())
@@ -177,15 +186,43 @@ pub unsafe extern "C" fn huon_put_packed(
 
 const SHORT: Fault = Fault::argument("the packed records end within one");
 
-fn put(
-    inside: &mut Inside,
-    table: huon::RawTable,
-    pair: (&[u8], &[u8]),
-    stored: &mut usize,
-) -> Res<()> {
-    inside.change(pair, |txn, key, value| table.put(txn, key, value))?;
-    *stored += 1;
-    Ok(())
+/// Keys and values of the caller's, copied where a change may move them (X3).
+struct Copied<'p> {
+    pairs: &'p [huon_pair<'p>],
+    room: Vec<u8>,
+    /// The numbers of the values that are used where they lie.
+    left: Vec<usize>,
+}
+
+impl<'p> Copied<'p> {
+    fn of(pairs: &'p [huon_pair<'p>], txn: &WriteTxn) -> Res<Copied<'p>> {
+        let (mut room, mut left) = (Vec::new(), Vec::new());
+        for (number, pair) in pairs.iter().enumerate() {
+            let (key, value) = pair.get()?;
+            let is_copied = value.len() <= COPIED_BYTES_MAX || txn.is_dirty(value);
+            let value = if is_copied { value } else { b"" };
+            room.try_reserve(key.len() + value.len()).map_err(|_| Error::OutOfMemory)?;
+            room.extend_from_slice(key);
+            room.extend_from_slice(value);
+            if !is_copied {
+                left.push(number);
+            }
+        }
+        Ok(Copied { pairs, room, left })
+    }
+
+    fn each(&self, mut work: impl FnMut(&[u8], &[u8]) -> Res<()>) -> Res<()> {
+        let (mut rest, mut left) = (&self.room[..], self.left.iter().peekable());
+        for (number, pair) in self.pairs.iter().enumerate() {
+            let (key, value) = pair.get()?;
+            let (key, behind) = rest.split_at(key.len());
+            let is_copied = left.next_if_eq(&&number).is_none();
+            let (own, behind) = behind.split_at(if is_copied { value.len() } else { 0 });
+            work(key, if is_copied { own } else { value })?;
+            rest = behind;
+        }
+        Ok(())
+    }
 }
 
 type Pair<'p> = (&'p [u8], &'p [u8]);

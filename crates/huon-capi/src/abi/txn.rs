@@ -5,7 +5,7 @@
 //! X2. A handle is gone once its transaction was told to end, whatever came of that; what it held
 //!     is released at once, though a thread may keep the husk that it used last.
 //! X3. A change has keys and values of its own: those that the caller gives may lie on pages that
-//!     the change moves.
+//!     the change moves. A call of many changes has all of them before the first.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -67,7 +67,7 @@ pub(super) enum Stage {
 
 /// More bytes than this are copied only if they have to be: to find that out takes a look at each
 /// page that the transaction has written.
-const COPIED_BYTES_MAX: usize = 64 << 10;
+pub(super) const COPIED_BYTES_MAX: usize = 64 << 10;
 
 const READS_ONLY: Fault =
     Fault::Misuse(HUON_BAD_TXN, "the transaction only reads: begin one with huon_begin_write");

@@ -52,6 +52,50 @@ static void cursors_go_both_ways(void)
     OK(huon_close(env));
 }
 
+/* What a transaction has shown moves when it changes something, also in the middle of a call. */
+static void shown_records_are_stored_again(void)
+{
+    static char names[1000][8], packed[64 << 10];
+    static huon_pair pairs[1000];
+    huon_env *env = opened();
+    huon_txn *txn = writing(env);
+    huon_table t, whole;
+    huon_cursor *cursor;
+    huon_bytes shown;
+    size_t count;
+    unsigned i;
+    OK(huon_table_create(txn, text("t"), NULL, &t));
+    for (i = 0; i < 1000; i++) OK(huon_put(txn, t, numbered("k", i), numbered("v", i), NULL));
+    OK(huon_cursor_open(txn, t, NULL, &cursor));
+    OK(huon_cursor_next_many(cursor, txn, pairs, 1000, &count));
+    for (i = 0; i < count; i++) {
+        snprintf(names[i], sizeof names[i], "j%05u", i);
+        pairs[i].key = text(names[i]);
+    }
+    OK(huon_put_many(txn, t, pairs, count, NULL));
+    for (i = 0; i < 1000; i++) {
+        OK(huon_get(txn, t, numbered("j", i), &shown));
+        EXPECT_TEXT(shown, (const char *)numbered("v", i).data);
+    }
+    /* The same for records in one piece, which is a value of a table. */
+    OK(huon_cursor_to_start(cursor));
+    OK(huon_cursor_next_packed(cursor, txn, false, 100, (uint8_t *)packed, sizeof packed, &count,
+                               &shown.len));
+    shown.data = packed;
+    OK(huon_table_create(txn, text("whole"), NULL, &whole));
+    OK(huon_put(txn, whole, text("all"), shown, NULL));
+    OK(huon_get(txn, whole, text("all"), &shown));
+    OK(huon_put_packed(txn, whole, shown.data, shown.len, &count));
+    EXPECT_NUM(count, 100);
+    for (i = 0; i < 100; i++) {
+        OK(huon_get(txn, whole, numbered("j", i), &shown));
+        EXPECT_TEXT(shown, (const char *)numbered("v", i).data);
+    }
+    OK(huon_cursor_close(cursor));
+    OK(huon_abort(txn));
+    OK(huon_close(env));
+}
+
 static void a_walk_changes_what_it_passes(void)
 {
     huon_env *env = opened();
@@ -150,5 +194,6 @@ static void errors_say_what_and_where(void)
 }
 
 CASES(CASE(records_are_found_and_shown), CASE(cursors_go_both_ways),
+      CASE(shown_records_are_stored_again),
       CASE(a_walk_changes_what_it_passes), CASE(multimaps_have_values_in_order),
       CASE(copies_open_and_are_whole), CASE(errors_say_what_and_where))
