@@ -583,7 +583,8 @@
 
 /**
  * The range has the keys that begin with the bytes `from`, in a table whose order is that of
- * bytes. No other flag is set then.
+ * bytes. With one other flag it is the part of these which that flag says of `to`: so a program
+ * goes on behind a key (HUON_AFTER), or before one (HUON_BEFORE).
  */
 #define HUON_PREFIX 16
 
@@ -990,7 +991,8 @@ typedef struct {
  */
 typedef struct {
     /**
-     * HUON_FROM, HUON_AFTER or none; HUON_TO, HUON_BEFORE or none; or HUON_PREFIX.
+     * HUON_FROM, HUON_AFTER or none; HUON_TO, HUON_BEFORE or none; or HUON_PREFIX with one of
+     * these or none.
      */
     uint32_t flags;
     /**
@@ -998,7 +1000,7 @@ typedef struct {
      */
     huon_bytes from;
     /**
-     * The upper end.
+     * The upper end; with HUON_PREFIX the one that the other flag speaks of.
      */
     huon_bytes to;
 } huon_range;

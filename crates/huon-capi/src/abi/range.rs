@@ -17,7 +17,8 @@ pub const HUON_TO: u32 = 4;
 /// The range ends before the key `to`.
 pub const HUON_BEFORE: u32 = 8;
 /// The range has the keys that begin with the bytes `from`, in a table whose order is that of
-/// bytes. No other flag is set then.
+/// bytes. With one other flag it is the part of these which that flag says of `to`: so a program
+/// goes on behind a key (HUON_AFTER), or before one (HUON_BEFORE).
 pub const HUON_PREFIX: u32 = 16;
 
 /// A range of keys: what its flags say of `from` and `to`; without a flag that end is open. The
@@ -25,11 +26,12 @@ pub const HUON_PREFIX: u32 = 16;
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct huon_range<'a> {
-    /// HUON_FROM, HUON_AFTER or none; HUON_TO, HUON_BEFORE or none; or HUON_PREFIX.
+    /// HUON_FROM, HUON_AFTER or none; HUON_TO, HUON_BEFORE or none; or HUON_PREFIX with one of
+    /// these or none.
     pub flags: u32,
     /// The lower end, or the prefix.
     pub from: huon_bytes<'a>,
-    /// The upper end.
+    /// The upper end; with HUON_PREFIX the one that the other flag speaks of.
     pub to: huon_bytes<'a>,
 }
 
@@ -68,6 +70,25 @@ impl Span {
         let to = to.map_or(Bound::Unbounded, Bound::Excluded);
         Span { from: Bound::Included(prefix.to_vec()), to }
     }
+
+    /// The part that begins, or ends, at a key, as byte strings are ordered.
+    fn cut(self, flag: u32, key: huon_bytes<'_>) -> Res<Span> {
+        if flag == 0 {
+            return Ok(self);
+        }
+        let (Span { from, to }, key) = (self, key.get()?);
+        let is_lower = matches!(&from, Bound::Included(from) if key < from.as_slice());
+        let is_upper = matches!(&to, Bound::Excluded(to) if key >= to.as_slice());
+        Ok(match (flag, key.to_vec()) {
+            (HUON_FROM | HUON_AFTER, _) if is_lower => Span { from, to },
+            (HUON_TO | HUON_BEFORE, _) if is_upper => Span { from, to },
+            (HUON_FROM, key) => Span { from: Bound::Included(key), to },
+            (HUON_AFTER, key) => Span { from: Bound::Excluded(key), to },
+            (HUON_TO, key) => Span { from, to: Bound::Included(key) },
+            (HUON_BEFORE, key) => Span { from, to: Bound::Excluded(key) },
+            _ => return Err(NO_RANGE),
+        })
+    }
 }
 
 /// What a range is of, which says whether it can be one of a prefix.
@@ -104,13 +125,13 @@ pub(super) fn within(
     of: impl Ranged,
 ) -> Res<Span> {
     let Some(range) = range else { return Ok(Span::ALL) };
-    if range.flags == HUON_PREFIX {
+    if range.flags & HUON_PREFIX != 0 {
         let prefix = range.from.get()?;
         in_view!(txn, txn => Ok(of.check_prefix(txn, prefix)?))?;
-        return Ok(Span::of_prefix(prefix));
+        return Span::of_prefix(prefix).cut(range.flags & !HUON_PREFIX, range.to);
     }
     let own = |bytes: huon_bytes<'_>| bytes.get().map(<[u8]>::to_vec);
-    let from = match range.flags & (HUON_FROM | HUON_AFTER | HUON_PREFIX) {
+    let from = match range.flags & (HUON_FROM | HUON_AFTER) {
         0 => Bound::Unbounded,
         HUON_FROM => Bound::Included(own(range.from)?),
         HUON_AFTER => Bound::Excluded(own(range.from)?),

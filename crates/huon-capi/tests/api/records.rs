@@ -96,6 +96,13 @@ fn neighbours_and_ranges() {
     assert_eq!(pair(get(|to| huon_at_or_below(txn, t, of("a"), to))), Err(HUON_NOT_FOUND));
     for (range, keys) in [
         (range(HUON_PREFIX, "a", ""), &["ab", "ac"][..]),
+        (range(HUON_PREFIX | HUON_AFTER, "a", "ab"), &["ac"]),
+        (range(HUON_PREFIX | HUON_BEFORE, "a", "ac"), &["ab"]),
+        (range(HUON_PREFIX | HUON_FROM, "a", "ac"), &["ac"]),
+        (range(HUON_PREFIX | HUON_TO, "a", "ab"), &["ab"]),
+        (range(HUON_PREFIX | HUON_AFTER, "b", "ac"), &["b", "ba"]),
+        (range(HUON_PREFIX | HUON_TO, "b", "c"), &["b", "ba"]),
+        (range(HUON_PREFIX | HUON_AFTER, "b", "c"), &[]),
         (range(HUON_FROM | HUON_TO, "ac", "ba"), &["ac", "b", "ba"]),
         (range(HUON_AFTER | HUON_BEFORE, "ac", "ba"), &["b"]),
         (range(HUON_FROM, "b", ""), &["b", "ba", "c"]),
@@ -115,8 +122,10 @@ fn neighbours_and_ranges() {
         assert_eq!(huon_cursor_seek(cursor, of("b")) == HUON_OK, keys.len() == 5);
         ok(huon_cursor_close(cursor));
     }
-    let wrong = range(HUON_FROM | HUON_AFTER, "a", "b");
-    assert_eq!(get(|n| huon_count(txn, t, Some(&wrong), n)), Err(HUON_BAD_ARGUMENT));
+    for wrong in [HUON_FROM | HUON_AFTER, HUON_PREFIX | HUON_FROM | HUON_TO, 32] {
+        let wrong = range(wrong, "a", "b");
+        assert_eq!(get(|n| huon_count(txn, t, Some(&wrong), n)), Err(HUON_BAD_ARGUMENT));
+    }
     ok(huon_abort(txn));
     let txn = env.write();
     let range = range(HUON_FROM | HUON_BEFORE, "ac", "ba");
