@@ -150,8 +150,8 @@ pub(crate) unsafe fn path<'a>(path: *const c_char) -> Res<&'a Path> {
     Ok(Path::new(OsStr::from_bytes(wanted(text)?.to_bytes())))
 }
 
-/// Copies a report to a caller that may have been built when it had fewer fields: `bytes` is how
-/// long its own is.
+/// Copies a report to a caller that may have been built when it had fewer fields, or more, which
+/// are zero then: `bytes` is how long its own is.
 ///
 /// # Safety
 /// `to` is null, or good for writing so many bytes.
@@ -159,9 +159,12 @@ pub(crate) unsafe fn report<T: Copy>(to: *mut T, bytes: usize, value: T) -> Res<
     if to.is_null() {
         return Err(Fault::NULL);
     }
-    let bytes = bytes.min(size_of::<T>());
-    // SAFETY: the caller's promise; the value has at least so many.
-    unsafe { std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to.cast(), bytes) };
+    let (to, known) = (to.cast::<u8>(), bytes.min(size_of::<T>()));
+    // SAFETY: the caller's promise; the value has at least as many as are known.
+    unsafe {
+        std::ptr::copy_nonoverlapping((&raw const value).cast::<u8>(), to, known);
+        to.add(known).write_bytes(0, bytes - known);
+    }
     Ok(())
 }
 
