@@ -50,17 +50,26 @@ private:
 
 namespace detail {
 
-[[noreturn]] inline void fail()
+// A wrong call that is found out here, in the words of huon_error.
+[[noreturn]] inline void refuse(int code, const char *why)
+{
+    throw error(huon_error{code, 0, UINT32_MAX, why});
+}
+
+[[noreturn]] inline void fail(int code)
 {
     huon_error of;
     huon_last_error(&of);
-    throw error(of);
+    if (of.code == code) throw error(of);
+    // A thread that is about to end keeps no message.
+    const char *known = huon_strerror(code);
+    refuse(code, known ? known : "an error");
 }
 
 // An answer, or an exception: errors are above 0.
 inline int checked(int code)
 {
-    if (code > HUON_OK) fail();
+    if (code > HUON_OK) fail(code);
     return code;
 }
 
@@ -73,6 +82,75 @@ inline std::string_view view(huon_bytes bytes) noexcept
 {
     return {static_cast<const char *>(bytes.data), bytes.len};
 }
+
+// Whether an item of a loop, or a part of one, is still there when the loop is over.
+template <typename Part>
+constexpr bool outlives = std::is_lvalue_reference_v<Part> ||
+                          std::is_same_v<std::decay_t<Part>, std::string_view>;
+
+template <typename Items>
+using item_of = decltype(*std::begin(std::declval<const Items &>()));
+
+template <typename Items, typename = void>
+struct count_of {
+    static std::size_t get(const Items &) noexcept { return 0; }
+};
+
+template <typename Items>
+struct count_of<Items, std::void_t<decltype(std::size(std::declval<const Items &>()))>> {
+    static std::size_t get(const Items &of) { return std::size(of); }
+};
+
+// Many keys, in the form of C.
+template <typename Keys>
+std::vector<huon_bytes> all_bytes(const Keys &keys)
+{
+    static_assert(outlives<item_of<Keys>>,
+                  "a call takes all keys at once: give a container of them, or string_views");
+    std::vector<huon_bytes> all;
+    all.reserve(count_of<Keys>::get(keys));
+    for (const auto &key : keys) all.push_back(bytes(key));
+    return all;
+}
+
+// Many records, in the form of C.
+template <typename Records>
+std::vector<huon_pair> all_pairs(const Records &records)
+{
+    using item = item_of<Records>;
+    std::vector<huon_pair> all;
+    all.reserve(count_of<Records>::get(records));
+    for (auto &&of : records) {
+        const auto &[key, value] = of;
+        static_assert(std::is_lvalue_reference_v<item> ||
+                          (outlives<decltype(key)> && outlives<decltype(value)>),
+                      "a call takes all records at once: give a container, or string_views");
+        all.push_back({bytes(key), bytes(value)});
+    }
+    return all;
+}
+
+inline std::vector<std::optional<std::string_view>> values_of(const std::vector<huon_bytes> &found)
+{
+    std::vector<std::optional<std::string_view>> values(found.size());
+    for (std::size_t at = 0; at < found.size(); at++)
+        if (found[at].data) values[at] = view(found[at]);
+    return values;
+}
+
+// A path, which C ends at its first zero byte.
+inline const char *path(const std::string &of)
+{
+    if (of.find('\0') != std::string::npos)
+        refuse(HUON_BAD_ARGUMENT, "huon: the path has a zero byte");
+    return of.c_str();
+}
+
+// Whether what a function gives back is shown by its transaction, which has ended then.
+template <typename T>
+constexpr bool is_shown = std::is_same_v<T, std::string_view>;
+template <typename T>
+constexpr bool is_shown<std::optional<T>> = is_shown<T>;
 
 // The options of a call in C, whose first field is their length.
 template <typename T>
@@ -110,7 +188,8 @@ struct caller {
     }
 };
 
-// A handle that is closed once.
+// A handle that is closed once. One that a call uses at this moment, as around a callback, is kept,
+// and closed by the destructor.
 template <typename H, int (*Close)(H *)>
 class owner {
 public:
@@ -128,7 +207,7 @@ public:
     H *release() noexcept { return std::exchange(handle_, nullptr); }
     void reset(H *handle) noexcept
     {
-        if (handle_) Close(handle_);
+        if (handle_ && Close(handle_) == HUON_IN_USE && !handle) return;
         handle_ = handle;
     }
 
@@ -143,14 +222,22 @@ struct record {
     std::string_view value;
 };
 
-// A range of keys, whose ends are copied by what takes it.
+namespace detail {
+
+template <>
+inline constexpr bool is_shown<record> = true;
+
+} // namespace detail
+
+// A range of keys, whose ends are copied by what takes it. That of a prefix can have one end more:
+// prefix("a").after("ab").
 class range {
 public:
     static range all() noexcept { return {0, {}, {}}; }
     static range prefix(std::string_view of) noexcept { return {HUON_PREFIX, of, {}}; }
 
-    range from(std::string_view key) const noexcept { return {flags_ | HUON_FROM, key, to_}; }
-    range after(std::string_view key) const noexcept { return {flags_ | HUON_AFTER, key, to_}; }
+    range from(std::string_view key) const noexcept { return lower(HUON_FROM, key); }
+    range after(std::string_view key) const noexcept { return lower(HUON_AFTER, key); }
     range to(std::string_view key) const noexcept { return {flags_ | HUON_TO, from_, key}; }
     range before(std::string_view key) const noexcept { return {flags_ | HUON_BEFORE, from_, key}; }
 
@@ -163,6 +250,12 @@ private:
     range(std::uint32_t flags, std::string_view from, std::string_view to) noexcept
         : flags_(flags), from_(from), to_(to)
     {
+    }
+
+    range lower(std::uint32_t flag, std::string_view key) const noexcept
+    {
+        if (flags_ & HUON_PREFIX) return {flags_ | flag, from_, key};
+        return {flags_ | flag, key, to_};
     }
 
     std::uint32_t flags_;
@@ -209,25 +302,47 @@ public:
         return id;
     }
 
-    void commit() { detail::checked(huon_commit(own_.release())); }
+    // Whatever comes of a commit, the transaction has ended; but for HUON_IN_USE.
+    void commit() { ended(huon_commit(raw())); }
 
     // With a durability of its own, HUON_DURABLE to HUON_UNSYNCED; the id of its snapshot.
     std::uint64_t commit(int durability)
     {
         std::uint64_t id;
-        detail::checked(huon_commit_with(own_.release(), durability, &id));
+        ended(huon_commit_with(raw(), durability, &id));
         return id;
     }
+    std::uint64_t commit(bool must_sync) = delete;
 
     // Commits at once; the ticket waits until no power loss can take it away.
     ticket commit_ticket()
     {
         huon_ticket *handle;
-        detail::checked(huon_commit_ticket(own_.release(), &handle));
+        ended(huon_commit_ticket(raw(), &handle));
         return ticket(handle);
     }
 
     void abort() noexcept { own_.reset(nullptr); }
+
+    // HUON_TXN_READS, HUON_TXN_WRITES, HUON_TXN_RESET or HUON_TXN_PARKED.
+    int state() const
+    {
+        int state;
+        detail::checked(huon_txn_state(raw(), &state));
+        return state;
+    }
+
+    // Three numbers that a program keeps with its snapshots; 0 in a new environment.
+    std::array<std::uint64_t, 3> markers() const
+    {
+        std::array<std::uint64_t, 3> values;
+        detail::checked(huon_markers(raw(), values.data()));
+        return values;
+    }
+    void set_markers(const std::array<std::uint64_t, 3> &values)
+    {
+        detail::checked(huon_set_markers(raw(), values.data()));
+    }
 
     // Of a read transaction.
     void reset() { detail::checked(huon_reset(raw())); }
@@ -268,6 +383,12 @@ private:
     friend class env;
     explicit txn(huon_txn *handle) noexcept : own_(handle) {}
 
+    void ended(int code)
+    {
+        if (code != HUON_IN_USE) own_.release();
+        detail::checked(code);
+    }
+
     detail::owner<huon_txn, huon_abort> own_;
 };
 
@@ -280,6 +401,37 @@ public:
 
     std::optional<record> next(const txn &by) { return step(huon_cursor_next, by); }
     std::optional<record> prev(const txn &by) { return step(huon_cursor_prev, by); }
+
+    // The next records, at most as many as there is room for; how many.
+    std::size_t next_many(const txn &by, huon_pair *room, std::size_t capacity)
+    {
+        std::size_t count;
+        detail::checked(huon_cursor_next_many(raw(), by.raw(), room, capacity, &count));
+        return count;
+    }
+    std::size_t prev_many(const txn &by, huon_pair *room, std::size_t capacity)
+    {
+        std::size_t count;
+        detail::checked(huon_cursor_prev_many(raw(), by.raw(), room, capacity, &count));
+        return count;
+    }
+
+    // The key that it stands beside, which stays until it moves; none at the ends.
+    std::optional<std::string_view> position() const
+    {
+        huon_bytes key;
+        if (detail::checked(huon_cursor_position(raw(), &key)) != HUON_OK) return std::nullopt;
+        return detail::view(key);
+    }
+
+    // Another one at the same place.
+    cursor copy() const
+    {
+        huon_cursor *handle;
+        detail::checked(huon_cursor_copy(raw(), &handle));
+        return cursor(handle);
+    }
+
     void to_start() { detail::checked(huon_cursor_to_start(raw())); }
     void to_end() { detail::checked(huon_cursor_to_end(raw())); }
     void seek(std::string_view key)
@@ -290,6 +442,14 @@ public:
     {
         detail::checked(huon_cursor_seek_after(raw(), detail::bytes(key)));
     }
+
+    // Of a multimap: before a pair, and past the other values of a key.
+    void seek(std::string_view key, std::string_view value)
+    {
+        detail::checked(huon_cursor_seek_pair(raw(), detail::bytes(key), detail::bytes(value)));
+    }
+    void skip_key() { detail::checked(huon_cursor_skip_key(raw())); }
+    void skip_key_back() { detail::checked(huon_cursor_skip_key_back(raw())); }
 
 private:
     std::optional<record> step(int (*go)(huon_cursor *, huon_txn *, huon_pair *), const txn &by)
@@ -320,9 +480,9 @@ struct show<std::string_view> {
 
 } // namespace detail
 
-// The records of a range, for `for`; 64 are fetched at a time. Its iterators are input iterators of
-// one type, and good while it and its transaction are. Nothing may be changed meanwhile: a cursor
-// is for that.
+// The records of a range, for `for`; some are fetched at a time, more and more of them up to 64.
+// Its iterators are input iterators of one type, and good while it and its transaction are, until
+// begin() is called again. Nothing may be changed meanwhile: a cursor is for that.
 template <typename Shown>
 class scan {
 public:
@@ -331,8 +491,14 @@ public:
         using iterator_category = std::input_iterator_tag;
         using value_type = Shown;
         using difference_type = std::ptrdiff_t;
-        using pointer = const Shown *;
         using reference = Shown;
+
+        // What `->` and `*it++` give, as no Shown lies anywhere.
+        struct pointer {
+            Shown of;
+            const Shown *operator->() const noexcept { return &of; }
+            Shown operator*() const { return of; }
+        };
 
         iterator() noexcept = default;
 
@@ -340,12 +506,18 @@ public:
         {
             return detail::show<Shown>::pair(of_->pairs_[of_->at_]);
         }
+        pointer operator->() const { return {**this}; }
         iterator &operator++()
         {
             if (++of_->at_ == of_->count_ && !of_->fetch()) of_ = nullptr;
             return *this;
         }
-        void operator++(int) { ++*this; }
+        pointer operator++(int)
+        {
+            pointer passed{**this};
+            ++*this;
+            return passed;
+        }
         friend bool operator==(const iterator &a, const iterator &b) noexcept
         {
             return a.of_ == b.of_;
@@ -364,7 +536,14 @@ public:
     {
     }
 
-    iterator begin() { return fetch() ? iterator(this) : iterator(); }
+    // From the start of the range, each time.
+    iterator begin()
+    {
+        if (has_begun_) backwards_ ? over_.to_end() : over_.to_start();
+        has_begun_ = true;
+        most_ = 4;
+        return fetch() ? iterator(this) : iterator();
+    }
     iterator end() noexcept { return iterator(); }
 
 private:
@@ -372,14 +551,17 @@ private:
     {
         auto go = backwards_ ? huon_cursor_prev_many : huon_cursor_next_many;
         at_ = 0;
-        int code = go(over_.raw(), by_, pairs_.data(), pairs_.size(), &count_);
+        most_ = most_ < pairs_.size() ? 2 * most_ : most_;
+        int code = go(over_.raw(), by_, pairs_.data(), most_, &count_);
         return detail::checked(code) == HUON_OK;
     }
 
     huon_txn *by_;
     cursor over_;
     bool backwards_;
+    bool has_begun_ = false;
     std::array<huon_pair, 64> pairs_;
+    std::size_t most_ = 0;
     std::size_t count_ = 0;
     std::size_t at_ = 0;
 };
@@ -390,6 +572,15 @@ using records = scan<record>;
 using values = scan<std::string_view>;
 
 namespace detail {
+
+// The record that `look(pair)` finds.
+template <typename Look>
+std::optional<record> found(Look look)
+{
+    huon_pair pair;
+    if (checked(look(&pair)) != HUON_OK) return std::nullopt;
+    return record{view(pair.key), view(pair.value)};
+}
 
 // Removes what `keep` does not keep, of a table or a multimap.
 template <typename Retain, typename Of, typename Keep>
@@ -434,34 +625,38 @@ public:
     template <typename Keys>
     std::vector<std::optional<std::string_view>> get_many(const txn &by, const Keys &keys) const
     {
-        std::vector<huon_bytes> wanted, found;
-        for (const auto &key : keys) wanted.push_back(detail::bytes(key));
-        found.resize(wanted.size());
-        detail::checked(huon_get_many(by.raw(), raw_, wanted.data(), wanted.size(), found.data(),
-                                      nullptr));
-        std::vector<std::optional<std::string_view>> values;
-        for (huon_bytes value : found)
-            values.push_back(value.data ? std::optional(detail::view(value)) : std::nullopt);
-        return values;
+        std::vector<huon_bytes> wanted = detail::all_bytes(keys), found(wanted.size());
+        get_many(by, wanted.data(), wanted.size(), found.data());
+        return detail::values_of(found);
+    }
+
+    // The same into room of the caller's; `data` of a value is null where its key is not there. How
+    // many are.
+    std::size_t get_many(const txn &by, const huon_bytes *keys, std::size_t count,
+                         huon_bytes *values) const
+    {
+        std::size_t found;
+        detail::checked(huon_get_many(by.raw(), raw_, keys, count, values, &found));
+        return found;
     }
 
     std::optional<record> first(const txn &by) const
     {
-        return found([&](huon_pair *to) { return huon_first(by.raw(), raw_, to); });
+        return detail::found([&](huon_pair *to) { return huon_first(by.raw(), raw_, to); });
     }
     std::optional<record> last(const txn &by) const
     {
-        return found([&](huon_pair *to) { return huon_last(by.raw(), raw_, to); });
+        return detail::found([&](huon_pair *to) { return huon_last(by.raw(), raw_, to); });
     }
     std::optional<record> at_or_above(const txn &by, std::string_view key) const
     {
-        return found([&](huon_pair *to) {
+        return detail::found([&](huon_pair *to) {
             return huon_at_or_above(by.raw(), raw_, detail::bytes(key), to);
         });
     }
     std::optional<record> at_or_below(const txn &by, std::string_view key) const
     {
-        return found([&](huon_pair *to) {
+        return detail::found([&](huon_pair *to) {
             return huon_at_or_below(by.raw(), raw_, detail::bytes(key), to);
         });
     }
@@ -504,13 +699,12 @@ public:
     template <typename Records>
     void put_many(txn &by, const Records &records) const
     {
-        std::vector<huon_pair> pairs;
-        for (const auto &[key, value] : records)
-            pairs.push_back({detail::bytes(key), detail::bytes(value)});
+        std::vector<huon_pair> pairs = detail::all_pairs(records);
         detail::checked(huon_put_many(by.raw(), raw_, pairs.data(), pairs.size(), nullptr));
     }
 
-    // Stores a value of so many bytes, which `fill(char *)` writes where it is to lie.
+    // Stores a value of so many bytes, which `fill(char *)` writes where it is to lie. If that
+    // throws, the value is what it has written so far, and zeros: txn::nested undoes it.
     template <typename Fill>
     void reserve(txn &by, std::string_view key, std::size_t len, Fill fill) const
     {
@@ -548,11 +742,11 @@ public:
     // Removes the first or last record, and shows it until the next call that removes one so.
     std::optional<record> pop_first(txn &by) const
     {
-        return found([&](huon_pair *to) { return huon_pop_first(by.raw(), raw_, to); });
+        return detail::found([&](huon_pair *to) { return huon_pop_first(by.raw(), raw_, to); });
     }
     std::optional<record> pop_last(txn &by) const
     {
-        return found([&](huon_pair *to) { return huon_pop_last(by.raw(), raw_, to); });
+        return detail::found([&](huon_pair *to) { return huon_pop_last(by.raw(), raw_, to); });
     }
 
     // Takes so many numbers of the table's sequence; the first of them.
@@ -564,6 +758,11 @@ public:
     }
 
     void clear(txn &by) const { detail::checked(huon_table_clear(by.raw(), raw_)); }
+
+    void rename(txn &by, std::string_view name) const
+    {
+        detail::checked(huon_table_rename(by.raw(), raw_, detail::bytes(name)));
+    }
 
     // Deletes the table; whether it was there.
     bool drop(txn &by) const { return detail::checked(huon_table_drop(by.raw(), raw_)) == HUON_OK; }
@@ -601,6 +800,15 @@ public:
         return count;
     }
 
+    // About as many, at the cost of two descents.
+    std::uint64_t estimate(const txn &by, const range &keys) const
+    {
+        std::uint64_t count;
+        huon_range raw = keys.raw();
+        detail::checked(huon_estimate(by.raw(), raw_, &raw, &count));
+        return count;
+    }
+
     huon::cursor cursor(const txn &by, const range &keys = range::all()) const
     {
         huon_cursor *handle;
@@ -622,14 +830,6 @@ public:
     }
 
 private:
-    template <typename Look>
-    static std::optional<record> found(Look look)
-    {
-        huon_pair pair;
-        if (detail::checked(look(&pair)) != HUON_OK) return std::nullopt;
-        return record{detail::view(pair.key), detail::view(pair.value)};
-    }
-
     huon_table raw_;
 };
 
@@ -669,6 +869,36 @@ public:
         detail::checked(huon_multi_count(by.raw(), raw_, nullptr, &count));
         return count;
     }
+    std::uint64_t count(const txn &by, const range &keys) const
+    {
+        std::uint64_t count;
+        huon_range raw = keys.raw();
+        detail::checked(huon_multi_count(by.raw(), raw_, &raw, &count));
+        return count;
+    }
+
+    std::optional<record> first(const txn &by) const
+    {
+        return detail::found([&](huon_pair *to) { return huon_multi_first(by.raw(), raw_, to); });
+    }
+    std::optional<record> last(const txn &by) const
+    {
+        return detail::found([&](huon_pair *to) { return huon_multi_last(by.raw(), raw_, to); });
+    }
+
+    // Removes the first or last pair, and shows it until the next call that removes one so.
+    std::optional<record> pop_first(txn &by) const
+    {
+        return detail::found([&](huon_pair *to) {
+            return huon_multi_pop_first(by.raw(), raw_, to);
+        });
+    }
+    std::optional<record> pop_last(txn &by) const
+    {
+        return detail::found([&](huon_pair *to) {
+            return huon_multi_pop_last(by.raw(), raw_, to);
+        });
+    }
 
     // for (std::string_view value : tags.values(txn, "red"))
     huon::values values(const txn &by, std::string_view key, bool backwards = false) const
@@ -678,14 +908,15 @@ public:
         return shown<huon::values>(by, huon::cursor(handle), backwards);
     }
 
-    // Calls `each(index, value)` for the values of many keys, those of each in their order.
+    // Calls `each(index, value)` for the values of many keys, those of each in their order. All of
+    // them are found before the first call, which may use the transaction.
     template <typename Keys, typename Each>
     void get_many(const txn &by, const Keys &keys, Each each) const
     {
-        std::vector<huon_bytes> wanted;
-        for (const auto &key : keys) wanted.push_back(detail::bytes(key));
+        std::vector<huon_bytes> wanted = detail::all_bytes(keys);
+        std::vector<std::pair<std::size_t, std::string_view>> found;
         auto work = [&](std::size_t index, huon_bytes value) -> int {
-            each(index, detail::view(value));
+            found.emplace_back(index, detail::view(value));
             return 0;
         };
         detail::caller<decltype(work)> caller{work};
@@ -694,6 +925,7 @@ public:
         };
         caller.checked(huon_multi_get_many(by.raw(), raw_, wanted.data(), wanted.size(), call,
                                            &caller));
+        for (auto [index, value] : found) each(index, value);
     }
 
     // Adds a value to those of a key; whether it was not among them.
@@ -703,6 +935,39 @@ public:
         huon_bytes stored = detail::bytes(value);
         detail::checked(huon_multi_put(by.raw(), raw_, detail::bytes(key), stored, &is_new));
         return is_new;
+    }
+
+    // Adds values with one descent, all of them or none; how many were not among the key's.
+    template <typename Values>
+    std::uint64_t put_many(txn &by, std::string_view key, const Values &values) const
+    {
+        std::uint64_t added;
+        std::vector<huon_bytes> all = detail::all_bytes(values);
+        detail::checked(huon_multi_put_many(by.raw(), raw_, detail::bytes(key), all.data(),
+                                            all.size(), &added));
+        return added;
+    }
+
+    // Adds a value if the key has none; whether it did.
+    bool put_if_absent(txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_multi_put_if_absent(by.raw(), raw_, detail::bytes(key),
+                                                        detail::bytes(value))) == HUON_OK;
+    }
+
+    // Adds a pair behind all others.
+    void append(txn &by, std::string_view key, std::string_view value) const
+    {
+        detail::checked(huon_multi_append(by.raw(), raw_, detail::bytes(key),
+                                          detail::bytes(value)));
+    }
+
+    // Puts one value in the place of another; whether that was there.
+    bool update(txn &by, std::string_view key, std::string_view old, std::string_view value) const
+    {
+        return detail::checked(huon_multi_update(by.raw(), raw_, detail::bytes(key),
+                                                 detail::bytes(old),
+                                                 detail::bytes(value))) == HUON_OK;
     }
 
     // Has a key have this value alone; how many it had.
@@ -745,6 +1010,10 @@ public:
     }
 
     void clear(txn &by) const { detail::checked(huon_multi_clear(by.raw(), raw_)); }
+    void rename(txn &by, std::string_view name) const
+    {
+        detail::checked(huon_multi_rename(by.raw(), raw_, detail::bytes(name)));
+    }
     bool drop(txn &by) const { return detail::checked(huon_multi_drop(by.raw(), raw_)) == HUON_OK; }
 
     huon::cursor cursor(const txn &by, const range &keys = range::all()) const
@@ -790,17 +1059,72 @@ struct codec<std::string_view> {
     static std::string_view read(std::string_view bytes) noexcept { return bytes; }
 };
 
-// Text of UTF-8, which is copied.
+namespace detail {
+
+// How many bytes the first character of a text has, or 0: it is not of UTF-8.
+inline std::size_t character_bytes(std::string_view text) noexcept
+{
+    auto byte = [&](std::size_t at) -> unsigned {
+        return at < text.size() ? static_cast<unsigned char>(text[at]) : 0;
+    };
+    unsigned first = byte(0), second = byte(1);
+    if (first < 0x80) return 1;
+    if (first < 0xc2 || first > 0xf4) return 0;
+    std::size_t count = first < 0xe0 ? 2 : first < 0xf0 ? 3 : 4;
+    for (std::size_t at = 1; at < count; at++)
+        if ((byte(at) & 0xc0) != 0x80) return 0;
+    // Too long for what it says, a half of a pair, or beyond the last character.
+    bool is_none = (first == 0xe0 && second < 0xa0) || (first == 0xed && second > 0x9f) ||
+                   (first == 0xf0 && second < 0x90) || (first == 0xf4 && second > 0x8f);
+    return is_none ? 0 : count;
+}
+
+inline bool is_text(std::string_view text) noexcept
+{
+    for (std::uint64_t eight; text.size() >= sizeof eight; text.remove_prefix(sizeof eight)) {
+        std::memcpy(&eight, text.data(), sizeof eight);
+        if (eight & 0x8080808080808080) break;
+    }
+    while (!text.empty()) {
+        std::size_t count = character_bytes(text);
+        if (count == 0) return false;
+        text.remove_prefix(count);
+    }
+    return true;
+}
+
+} // namespace detail
+
+// Text of UTF-8, which is copied. Other languages find nothing else in such a table, so nothing
+// else is written.
 template <>
 struct codec<std::string> {
     static std::string_view name() noexcept { return "str"; }
-    static std::string_view write(std::string_view item, std::string &) noexcept { return item; }
-    static std::string read(std::string_view bytes) { return std::string(bytes); }
+    static std::string_view write(std::string_view item, std::string &)
+    {
+        if (!detail::is_text(item)) detail::refuse(HUON_ENCODE, "huon: the text is not UTF-8");
+        return item;
+    }
+    static std::string read(std::string_view bytes)
+    {
+        if (!detail::is_text(bytes)) detail::refuse(HUON_DECODE, "huon: the text is not UTF-8");
+        return std::string(bytes);
+    }
 };
+
+namespace detail {
+
+// Characters are left out, whose sizes and signs differ from system to system.
+template <typename T>
+constexpr bool is_number = std::is_arithmetic_v<T> && sizeof(T) <= 8 && !std::is_same_v<T, char> &&
+                           !std::is_same_v<T, wchar_t> && !std::is_same_v<T, char16_t> &&
+                           !std::is_same_v<T, char32_t>;
+
+} // namespace detail
 
 // Numbers, whose bytes are in their order: the first byte in front, the sign turned.
 template <typename T>
-struct codec<T, std::enable_if_t<std::is_arithmetic_v<T> && sizeof(T) <= 8>> {
+struct codec<T, std::enable_if_t<detail::is_number<T>>> {
     static std::string_view name() noexcept
     {
         if (std::is_same_v<T, bool>) return "bool";
@@ -832,7 +1156,8 @@ struct codec<T, std::enable_if_t<std::is_arithmetic_v<T> && sizeof(T) <= 8>> {
 
     static T read(std::string_view bytes)
     {
-        if (bytes.size() != sizeof(T)) throw std::length_error("a number has another length");
+        if (bytes.size() != sizeof(T))
+            detail::refuse(HUON_DECODE, "huon: a number has another length");
         std::uint64_t bits = 0;
         for (char byte : bytes) bits = bits << 8 | static_cast<unsigned char>(byte);
         if constexpr (std::is_floating_point_v<T>) {
@@ -847,6 +1172,8 @@ struct codec<T, std::enable_if_t<std::is_arithmetic_v<T> && sizeof(T) <= 8>> {
             return item;
         } else {
             if (std::is_signed_v<T>) bits ^= SIGN;
+            if (std::is_same_v<T, bool> && bits > 1)
+                detail::refuse(HUON_DECODE, "huon: a bool is neither 0 nor 1");
             return static_cast<T>(bits);
         }
     }
@@ -889,6 +1216,12 @@ public:
         std::string_view bytes = codec<K>::write(key, key_room);
         return of_.put_if_absent(by, bytes, codec<V>::write(value, value_room));
     }
+    bool update(txn &by, const K &key, const V &value) const
+    {
+        std::string key_room, value_room;
+        std::string_view bytes = codec<K>::write(key, key_room);
+        return of_.update(by, bytes, codec<V>::write(value, value_room));
+    }
     bool remove(txn &by, const K &key) const
     {
         std::string room;
@@ -898,6 +1231,16 @@ public:
 
     std::optional<pair> first(const txn &by) const { return read(of_.first(by)); }
     std::optional<pair> last(const txn &by) const { return read(of_.last(by)); }
+    std::optional<pair> at_or_above(const txn &by, const K &key) const
+    {
+        std::string room;
+        return read(of_.at_or_above(by, codec<K>::write(key, room)));
+    }
+    std::optional<pair> at_or_below(const txn &by, const K &key) const
+    {
+        std::string room;
+        return read(of_.at_or_below(by, codec<K>::write(key, room)));
+    }
 
     // for (auto [key, value] : ages.scan(txn))
     huon::scan<pair> scan(const txn &by) const { return {by, of_.cursor(by), false}; }
@@ -909,8 +1252,36 @@ public:
         range keys = range::all().from(codec<K>::write(from, low));
         return {by, of_.cursor(by, keys.before(codec<K>::write(before, high))), false};
     }
+    huon::scan<pair> scan_from(const txn &by, const K &from) const
+    {
+        std::string low;
+        range keys = range::all().from(codec<K>::write(from, low));
+        return {by, of_.cursor(by, keys), false};
+    }
+
+    // Backwards, from the last key, or that before a key.
+    huon::scan<pair> scan_back(const txn &by) const { return back(by, range::all()); }
+    huon::scan<pair> scan_back(const txn &by, const K &before) const
+    {
+        std::string high;
+        return back(by, range::all().before(codec<K>::write(before, high)));
+    }
+
+    // Of text or bytes: the keys that begin so.
+    huon::scan<pair> prefix(const txn &by, std::string_view begin) const
+    {
+        static_assert(std::is_convertible_v<K, std::string_view>, "numbers have no prefixes");
+        return {by, of_.cursor(by, range::prefix(begin)), false};
+    }
 
 private:
+    huon::scan<pair> back(const txn &by, const range &keys) const
+    {
+        huon::cursor over = of_.cursor(by, keys);
+        over.to_end();
+        return {by, std::move(over), true};
+    }
+
     static std::optional<pair> read(const std::optional<record> &found)
     {
         if (!found) return std::nullopt;
@@ -932,6 +1303,57 @@ struct show<std::pair<K, V>> {
 
 } // namespace detail
 
+// How keys compare, or the values of a key.
+class order {
+public:
+    // In the order of their bytes; of those from the last to the first; numbers, little-endian.
+    static order bytes() noexcept { return order(HUON_ORDER_BYTES); }
+    static order reversed() noexcept { return order(HUON_ORDER_REVERSED); }
+    static order u32() noexcept { return order(HUON_ORDER_U32); }
+    static order u64() noexcept { return order(HUON_ORDER_U64); }
+    // As the table was created.
+    static order stored() noexcept { return order(HUON_ORDER_STORED); }
+
+    // As a function says: below 0, 0 or above 0. It is a plain function, or a lambda that captures
+    // nothing, is called in any thread, and throws nothing. The table keeps its name.
+    using compare_fn = int (*)(std::string_view a, std::string_view b);
+    static order custom(std::string_view name, compare_fn compare) noexcept
+    {
+        order of(HUON_ORDER_CUSTOM);
+        of.raw_.name = detail::bytes(name);
+        of.raw_.context = reinterpret_cast<void *>(compare);
+        of.raw_.compare = [](void *context, huon_bytes a, huon_bytes b) noexcept -> int {
+            return reinterpret_cast<compare_fn>(context)(detail::view(a), detail::view(b));
+        };
+        return of;
+    }
+
+    huon_order raw() const noexcept { return raw_; }
+
+private:
+    explicit order(int kind) noexcept : raw_() { raw_.kind = kind; }
+
+    huon_order raw_;
+};
+
+// How a table or a multimap is made, and is to be opened.
+struct layout {
+    order keys = order::bytes();
+    // Of a multimap.
+    order values = order::bytes();
+    // All values of a multimap have so many bytes, unless that is 0.
+    std::uint32_t value_bytes = 0;
+
+    huon_table_options raw() const noexcept
+    {
+        auto with = detail::sized<huon_table_options>();
+        with.keys = keys.raw();
+        with.values = values.raw();
+        with.value_bytes = value_bytes;
+        return with;
+    }
+};
+
 // Options of an environment: huon::options().set(HUON_DURABILITY, HUON_LAZY).
 class options {
 public:
@@ -945,6 +1367,19 @@ public:
     options &set(int option, std::uint64_t value)
     {
         detail::checked(huon_options_set(own_.get(), option, value));
+        return *this;
+    }
+
+    // Says what to do about a reader that keeps pages which a writer needs: HUON_SLOW_RETRY, _EVICT
+    // or _GIVE_UP. It is a plain function, or a lambda that captures nothing, and throws nothing.
+    using slow_reader_fn = int (*)(const huon_slow_reader &);
+    options &on_slow_reader(slow_reader_fn ask)
+    {
+        auto call = [](void *context, const huon_slow_reader *reader) noexcept -> int {
+            return reinterpret_cast<slow_reader_fn>(context)(*reader);
+        };
+        detail::checked(huon_options_on_slow_reader(own_.get(), call,
+                                                    reinterpret_cast<void *>(ask)));
         return *this;
     }
 
@@ -994,8 +1429,8 @@ auto asked(const progress_fn &told, Options &with, Work work)
 // An open environment.
 class env {
 public:
-    explicit env(const std::string &path) { open(path.c_str(), nullptr); }
-    env(const std::string &path, const options &with) { open(path.c_str(), with.raw()); }
+    explicit env(const std::string &path) { open(detail::path(path), nullptr); }
+    env(const std::string &path, const options &with) { open(detail::path(path), with.raw()); }
 
     static env in_memory() { return env(); }
 
@@ -1016,70 +1451,78 @@ public:
         return txn(handle);
     }
 
-    // Runs `work` in a read transaction.
+    // Runs `work` in a read transaction, and gives back what it does.
     template <typename Work>
     auto view(Work &&work) const
     {
         txn by = read();
+        using Result = std::decay_t<decltype(std::forward<Work>(work)(by))>;
+        static_assert(!detail::is_shown<Result>, "what is shown ends with the transaction");
         return std::forward<Work>(work)(by);
     }
 
-    // Runs `work` in a write transaction: commits when it returns, aborts when it throws.
+    // Runs `work` in a write transaction: commits when it returns, aborts when it throws. Gives
+    // back what it does. It may have ended the transaction itself.
     template <typename Work>
-    void update(Work &&work) const
+    auto update(Work &&work) const
     {
         txn by = write();
-        std::forward<Work>(work)(by);
-        by.commit();
+        using Result = std::decay_t<decltype(std::forward<Work>(work)(by))>;
+        static_assert(!detail::is_shown<Result>, "what is shown ends with the transaction");
+        if constexpr (std::is_void_v<Result>) {
+            std::forward<Work>(work)(by);
+            if (by.raw()) by.commit();
+        } else {
+            Result result = std::forward<Work>(work)(by);
+            if (by.raw()) by.commit();
+            return result;
+        }
     }
 
     // The table of that name, if the transaction shows it.
-    std::optional<table> open_table(const txn &by, std::string_view name) const
+    std::optional<table> open_table(const txn &by, std::string_view name,
+                                    const layout &how = layout()) const
     {
-        huon_table raw;
-        int code = huon_table_open(by.raw(), detail::bytes(name), nullptr, &raw);
-        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
-        detail::checked(code);
-        return table(raw);
+        return opened<table, huon_table>(huon_table_open, by, name, how.raw());
     }
 
-    table create_table(txn &by, std::string_view name) const
+    table create_table(txn &by, std::string_view name, const layout &how = layout()) const
     {
         huon_table raw;
-        detail::checked(huon_table_create(by.raw(), detail::bytes(name), nullptr, &raw));
+        huon_table_options with = how.raw();
+        detail::checked(huon_table_create(by.raw(), detail::bytes(name), &with, &raw));
         return table(raw);
     }
 
     // The multimap of that name, if the transaction shows it.
-    std::optional<multi> open_multi(const txn &by, std::string_view name) const
+    std::optional<multi> open_multi(const txn &by, std::string_view name,
+                                    const layout &how = layout()) const
     {
-        huon_multi raw;
-        int code = huon_multi_open(by.raw(), detail::bytes(name), nullptr, &raw);
-        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
-        detail::checked(code);
-        return multi(raw);
+        return opened<multi, huon_multi>(huon_multi_open, by, name, how.raw());
     }
 
-    // All its values have `value_bytes` bytes, unless that is 0.
-    multi create_multi(txn &by, std::string_view name, std::uint32_t value_bytes = 0) const
+    multi create_multi(txn &by, std::string_view name, const layout &how = layout()) const
     {
         huon_multi raw;
-        auto with = detail::sized<huon_table_options>();
-        with.value_bytes = value_bytes;
+        huon_table_options with = how.raw();
         detail::checked(huon_multi_create(by.raw(), detail::bytes(name), &with, &raw));
         return multi(raw);
+    }
+    // All its values have so many bytes.
+    multi create_multi(txn &by, std::string_view name, std::uint32_t value_bytes) const
+    {
+        layout how;
+        how.value_bytes = value_bytes;
+        return create_multi(by, name, how);
     }
 
     // A table of a program's types; HUON_TABLE_TYPE if it was made with others.
     template <typename K, typename V>
     std::optional<typed_table<K, V>> open_table(const txn &by, std::string_view name) const
     {
-        huon_table raw;
-        auto with = typed<K, V>();
-        int code = huon_table_open(by.raw(), detail::bytes(name), &with, &raw);
-        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
-        detail::checked(code);
-        return typed_table<K, V>(table(raw));
+        auto found = opened<table, huon_table>(huon_table_open, by, name, typed<K, V>());
+        if (!found) return std::nullopt;
+        return typed_table<K, V>(*found);
     }
     template <typename K, typename V>
     typed_table<K, V> create_table(txn &by, std::string_view name) const
@@ -1133,7 +1576,7 @@ public:
     huon_copy_report copy_to(const std::string &path, const copying &how = copying()) const
     {
         return copied(how, [&](const huon_copy_options *with, huon_copy_report *told) {
-            return huon_copy(raw(), path.c_str(), with, told);
+            return huon_copy(raw(), detail::path(path), with, told);
         });
     }
     huon_copy_report copy_to(std::ostream &out, const copying &how = copying()) const
@@ -1189,8 +1632,37 @@ public:
     // Flushes and closes; the destructor does so too, and cannot tell what goes wrong.
     void close() { detail::checked(huon_close(own_.release())); }
 
+    // Those that read it, in all processes.
+    std::vector<huon_reader> readers() const
+    {
+        std::size_t count = 0;
+        detail::checked(huon_readers(raw(), nullptr, 0, &count));
+        std::vector<huon_reader> all(count);
+        detail::checked(huon_readers(raw(), all.data(), all.size(), &count));
+        all.resize(count < all.size() ? count : all.size());
+        return all;
+    }
+
+    std::uint64_t setting(int option) const
+    {
+        std::uint64_t value;
+        detail::checked(huon_setting(raw(), option, &value));
+        return value;
+    }
+
 private:
     env() { open(nullptr, nullptr); }
+
+    template <typename Of, typename Raw, typename Open>
+    static std::optional<Of> opened(Open open, const txn &by, std::string_view name,
+                                    const huon_table_options &with)
+    {
+        Raw raw;
+        int code = open(by.raw(), detail::bytes(name), &with, &raw);
+        if (code == HUON_TABLE_NOT_FOUND) return std::nullopt;
+        detail::checked(code);
+        return Of(raw);
+    }
 
     template <typename K, typename V>
     static huon_table_options typed()
@@ -1243,6 +1715,34 @@ public:
     {
         detail::checked(huon_lsm_put(by.raw(), raw(), detail::bytes(key), detail::bytes(value)));
     }
+    // The same for values that end at a time, in milliseconds since 1970.
+    void put_until(txn &by, std::string_view key, std::string_view value,
+                   std::uint64_t until_ms) const
+    {
+        detail::checked(huon_lsm_put_until(by.raw(), raw(), detail::bytes(key),
+                                           detail::bytes(value), until_ms));
+    }
+    bool put_if_absent(txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_lsm_put_if_absent(by.raw(), raw(), detail::bytes(key),
+                                                      detail::bytes(value))) == HUON_OK;
+    }
+    bool update(txn &by, std::string_view key, std::string_view value) const
+    {
+        return detail::checked(huon_lsm_update(by.raw(), raw(), detail::bytes(key),
+                                               detail::bytes(value))) == HUON_OK;
+    }
+
+    // The values of many keys; empty where a key is not there.
+    template <typename Keys>
+    std::vector<std::optional<std::string_view>> get_many(const txn &by, const Keys &keys) const
+    {
+        std::vector<huon_bytes> wanted = detail::all_bytes(keys), found(wanted.size());
+        detail::checked(huon_lsm_get_many(by.raw(), raw(), wanted.data(), wanted.size(),
+                                          found.data(), nullptr));
+        return detail::values_of(found);
+    }
+
     // Merges an operand onto what a key has, as the table's merger says.
     void merge(txn &by, std::string_view key, std::string_view operand) const
     {
@@ -1266,6 +1766,8 @@ public:
         detail::checked(huon_lsm_cursor_open(by.raw(), raw(), &raw_keys, &handle));
         return {by, cursor(handle), false};
     }
+    void clear(txn &by) const { detail::checked(huon_lsm_clear(by.raw(), raw())); }
+    bool drop(txn &by) const { return detail::checked(huon_lsm_drop(by.raw(), raw())) == HUON_OK; }
     huon_lsm_stat stat(const txn &by) const
     {
         huon_lsm_stat told{};
@@ -1277,13 +1779,51 @@ private:
     detail::owner<huon_lsm_table, huon_lsm_table_close> own_;
 };
 
+// Puts and deletes of write-optimised tables, which threads commit together: see lsm::write.
+class batch {
+public:
+    explicit batch(huon_batch *handle) noexcept : own_(handle) {}
+
+    huon_batch *raw() const noexcept { return own_.get(); }
+    huon_batch *release() noexcept { return own_.release(); }
+
+    batch &put(const lsm_table &to, std::string_view key, std::string_view value)
+    {
+        detail::checked(huon_batch_put(raw(), to.raw(), detail::bytes(key), detail::bytes(value)));
+        return *this;
+    }
+    batch &merge(const lsm_table &to, std::string_view key, std::string_view operand)
+    {
+        detail::checked(huon_batch_merge(raw(), to.raw(), detail::bytes(key),
+                                         detail::bytes(operand)));
+        return *this;
+    }
+    batch &remove(const lsm_table &from, std::string_view key)
+    {
+        detail::checked(huon_batch_delete(raw(), from.raw(), detail::bytes(key)));
+        return *this;
+    }
+
+private:
+    detail::owner<huon_batch, huon_batch_free> own_;
+};
+
+// A thread that merges, until this is destroyed.
+class compactor {
+public:
+    explicit compactor(huon_compactor *handle) noexcept : own_(handle) {}
+
+private:
+    detail::owner<huon_compactor, huon_compactor_stop> own_;
+};
+
 // The write-optimised tables of an environment, which stays open for them.
 class lsm {
 public:
-    explicit lsm(const env &of)
+    explicit lsm(const env &of, const huon_lsm_options *with = nullptr)
     {
         huon_lsm *handle;
-        detail::checked(huon_lsm_open(of.raw(), nullptr, &handle));
+        detail::checked(huon_lsm_open(of.raw(), with, &handle));
         own_.reset(handle);
     }
 
@@ -1295,6 +1835,29 @@ public:
         huon_lsm_table *handle;
         detail::checked(huon_lsm_table_open(raw(), detail::bytes(name), merger, &handle));
         return lsm_table(handle);
+    }
+
+    huon::batch batch() const
+    {
+        huon_batch *handle;
+        detail::checked(huon_batch_new(raw(), &handle));
+        return huon::batch(handle);
+    }
+
+    // Writes a batch in a transaction that it shares with those of other threads; the commit's id.
+    std::uint64_t write(huon::batch &&all) const
+    {
+        std::uint64_t id;
+        detail::checked(huon_lsm_write(raw(), all.release(), &id));
+        return id;
+    }
+
+    // Starts a thread that merges.
+    huon::compactor compactor() const
+    {
+        huon_compactor *handle;
+        detail::checked(huon_compactor_start(raw(), &handle));
+        return huon::compactor(handle);
     }
 
     // Merges in this thread: HUON_LSM_DUE, HUON_LSM_ALL or HUON_LSM_SHORTEN; all tables, or one.

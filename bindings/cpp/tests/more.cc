@@ -84,6 +84,86 @@ static void multimaps_hold_many_values()
     });
 }
 
+static void multimaps_change_values_and_show_their_ends()
+{
+    huon::env env = huon::env::in_memory();
+    env.update([&](huon::txn &txn) {
+        huon::multi m = env.create_multi(txn, "m");
+        EXPECT(m.put_many(txn, "a", std::vector<std::string>{"3", "1", "2"}) == 3);
+        EXPECT(!m.put_if_absent(txn, "a", "4") && m.put_if_absent(txn, "b", "1"));
+        EXPECT(m.update(txn, "a", "3", "5") && !m.update(txn, "a", "3", "6"));
+        m.append(txn, "c", "9");
+        EXPECT(m.first(txn)->value == "1" && m.last(txn)->key == "c");
+        EXPECT(m.count(txn, huon::range::all().before("c")) == 4);
+        huon::cursor cursor = m.cursor(txn);
+        EXPECT(!cursor.position() && cursor.next(txn)->value == "1");
+        huon::cursor copy = cursor.copy();
+        cursor.skip_key();
+        EXPECT(cursor.next(txn)->key == "b" && cursor.position() == "b");
+        EXPECT(copy.next(txn)->value == "2");
+        cursor.seek("a", "4");
+        EXPECT(cursor.next(txn)->value == "5");
+        cursor.skip_key_back();
+        huon_pair room[8];
+        EXPECT(!cursor.prev(txn) && cursor.next_many(txn, room, 8) == 5);
+        EXPECT(cursor.prev_many(txn, room, 2) == 2 && room[0].key.len == 1);
+        EXPECT(m.pop_first(txn)->value == "1" && m.pop_last(txn)->value == "9");
+        m.rename(txn, "n");
+        EXPECT(env.open_multi(txn, "n") && !env.open_multi(txn, "m"));
+    });
+}
+
+static void keys_have_orders()
+{
+    huon::env env = huon::env::in_memory();
+    huon::layout reversed, falling;
+    reversed.keys = huon::order::reversed();
+    falling.keys = huon::order::custom("falling", [](std::string_view a, std::string_view b) {
+        return b.compare(a);
+    });
+    falling.values = falling.keys;
+    env.update([&](huon::txn &txn) {
+        huon::table r = env.create_table(txn, "r", reversed);
+        r.put(txn, "ab", ""), r.put(txn, "ba", "");
+        EXPECT(r.first(txn)->key == "ba");
+        huon::multi f = env.create_multi(txn, "f", falling);
+        f.put(txn, "a", "1"), f.put(txn, "a", "2"), f.put(txn, "b", "1");
+        EXPECT(f.first(txn)->key == "b" && all_of(f.values(txn, "a")) == "2 1 ");
+        EXPECT(r.estimate(txn, huon::range::all()) == 2);
+        r.rename(txn, "s");
+        txn.set_markers({1, 2, 3});
+        EXPECT(txn.state() == HUON_TXN_WRITES);
+    });
+    huon::txn txn = env.read();
+    EXPECT(txn.markers()[2] == 3 && txn.state() == HUON_TXN_READS);
+    EXPECT(env.open_table(txn, "s", reversed)->size(txn) == 2);
+    EXPECT(code_of([&] { env.open_multi(txn, "f"); }) == HUON_TABLE_KIND);
+    EXPECT(env.open_multi(txn, "f", falling)->size(txn) == 3);
+    EXPECT(env.readers().size() == 1 && env.readers()[0].txnid == txn.id());
+}
+
+static void slow_readers_are_asked_about()
+{
+    static int asked = 0;
+    huon::options how;
+    how.set(HUON_DURABILITY, HUON_LAZY).set(HUON_MAX_BYTES, 1 << 20);
+    how.on_slow_reader([](const huon_slow_reader &) { asked++; return HUON_SLOW_GIVE_UP; });
+    huon::env env("slow.huon", how);
+    EXPECT(env.setting(HUON_DURABILITY) == HUON_LAZY);
+    env.update([&](huon::txn &txn) {
+        env.create_table(txn, "t").put(txn, "a", std::string(400000, 'x'));
+    });
+    huon::txn reader = env.read();
+    int code = HUON_OK;
+    for (char byte = 'a'; byte < 'f' && code == HUON_OK; byte++)
+        code = code_of([&] {
+            env.update([&](huon::txn &txn) {
+                env.open_table(txn, "t")->put(txn, "a", std::string(400000, byte));
+            });
+        });
+    EXPECT(code == HUON_MAP_FULL && asked > 0);
+}
+
 template <typename T>
 static void rise(huon::env &env, std::string_view name, const std::vector<T> &all)
 {
@@ -117,6 +197,11 @@ static void typed_tables_keep_the_order_of_their_keys()
         EXPECT(!ages.put_if_absent(txn, "ada", 3) && ages.contains(txn, "ada"));
         // As other languages write it.
         EXPECT(ages.raw().get(txn, "ada") == std::string_view("\0\0\0\x24", 4));
+        auto rest = ages.scan_from(txn, "b"), back = ages.scan_back(txn, "cyd");
+        EXPECT(rest.begin()->first == "bob" && back.begin()->second == 1);
+        EXPECT(ages.scan_back(txn).begin()->first == "cyd");
+        EXPECT(ages.prefix(txn, "a").begin()->second == 36 && ages.update(txn, "ada", 36));
+        EXPECT(ages.at_or_above(txn, "b")->first == "bob" && !ages.at_or_below(txn, "a"));
         auto some = ages.scan(txn, "b", "c");
         EXPECT((*some.begin()).second == 1);
         EXPECT(ages.remove(txn, "bob") && ages.size(txn) == 2);
@@ -227,17 +312,36 @@ static void write_optimised_tables_merge()
         t.remove(txn, "6");
         t.remove(txn, huon::range::prefix("7"));
     });
+    huon::compactor merges = lsm.compactor();
+    huon::batch batch = lsm.batch();
+    batch.put(t, "x", "1").put(t, "y", "1").remove(t, "x").merge(t, "y", "2");
+    EXPECT(lsm.write(std::move(batch)) > 0 && !batch.raw());
     lsm.compact(HUON_LSM_ALL);
     env.view([&](huon::txn &txn) {
         EXPECT(t.get(txn, "5") == "w" && !t.get(txn, "6") && !t.get(txn, "77"));
         auto eights = t.scan(txn, huon::range::prefix("8"));
-        EXPECT((*eights.begin()).key == "8" && t.stat(txn).runs == 1);
+        EXPECT((*eights.begin()).key == "8");
+        auto many = t.get_many(txn, std::vector<std::string>{"x", "y"});
+        EXPECT(!many[0] && many[1] == "2");
+    });
+    env.update([&](huon::txn &txn) {
+        EXPECT(t.put_if_absent(txn, "x", "3") && !t.put_if_absent(txn, "x", "4"));
+        EXPECT(t.update(txn, "x", "5") && !t.update(txn, "z", "5"));
+        t.put_until(txn, "past", "1", 1);
+    });
+    env.update([&](huon::txn &txn) {
+        EXPECT(t.get(txn, "x") == "5" && !t.get(txn, "past"));
+        t.clear(txn);
+        EXPECT(!t.get(txn, "x") && t.drop(txn));
     });
 }
 
 int main()
 {
     multimaps_hold_many_values();
+    multimaps_change_values_and_show_their_ends();
+    keys_have_orders();
+    slow_readers_are_asked_about();
     typed_tables_keep_the_order_of_their_keys();
     parts_are_undone_and_values_change();
     commits_are_waited_for();

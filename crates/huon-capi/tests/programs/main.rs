@@ -42,6 +42,18 @@ fn what_else_cpp_has_passes() {
 }
 
 #[test]
+fn what_cpp_may_do_wrong_is_refused() {
+    let (source, include) = ("../../bindings/cpp/tests/misuse.cc", "../../bindings/cpp");
+    LIBRARY.cpp_passes(source, include, "what_cpp_may_do_wrong_is_refused");
+}
+
+#[test]
+fn what_cpp_keeps_ends_with_its_thread_and_the_program() {
+    let (source, include) = ("../../bindings/cpp/tests/ends.cc", "../../bindings/cpp");
+    LIBRARY.cpp_passes(source, include, "what_cpp_keeps_ends_with_its_thread_and_the_program");
+}
+
+#[test]
 fn the_header_is_clean_in_c_and_cpp() {
     LIBRARY.layout_holds("the_header_is_clean_in_c_and_cpp");
     LIBRARY.header_is_clean("the_header_is_clean_in_c_and_cpp");
