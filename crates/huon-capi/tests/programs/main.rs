@@ -54,6 +54,14 @@ fn what_cpp_keeps_ends_with_its_thread_and_the_program() {
 }
 
 #[test]
+fn the_pages_of_cpp_show_programs_that_pass() {
+    for page in ["../../bindings/cpp/README.md", "../../docs/C.md", "../../docs/LANGUAGES.md"] {
+        let test = "the_pages_of_cpp_show_programs_that_pass";
+        LIBRARY.cpp_of_page_passes(page, "../../bindings/cpp", test);
+    }
+}
+
+#[test]
 fn the_header_is_clean_in_c_and_cpp() {
     LIBRARY.layout_holds("the_header_is_clean_in_c_and_cpp");
     LIBRARY.header_is_clean("the_header_is_clean_in_c_and_cpp");

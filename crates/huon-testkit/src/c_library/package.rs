@@ -36,9 +36,12 @@ impl Package {
         pkg_config.args(["--cflags", "--libs", self.name]).env_remove("PKG_CONFIG_PATH");
         let flags = run(pkg_config.env("PKG_CONFIG_LIBDIR", tree.join("lib/pkgconfig")));
 
+        // As the pages say that it is done.
         let program = dir.path().join("program");
-        run(Command::new("cc").arg(source).args(flags.split_whitespace()).arg("-o").arg(&program));
-        self.check(&run(Command::new(program).env("LD_LIBRARY_PATH", tree.join("lib"))));
+        let mut cc = Command::new("cc");
+        cc.arg(format!("-Wl,-rpath,{}", tree.join("lib").display()));
+        run(cc.arg(source).args(flags.split_whitespace()).arg("-o").arg(&program));
+        self.check(&run(&mut Command::new(program)));
     }
 
     /// Programs are built with the targets of CMake's package, and run.

@@ -25,6 +25,13 @@ pub struct Library {
     pub header: &'static str,
 }
 
+/// What comes before the lines of a page, which are no program.
+const BODY_OF_PAGE: &str = "#include <huon.hpp>\n#include <iostream>\n#include <map>\n\
+    int main()\n{\n";
+/// What comes behind each program of a page.
+const END_OF_PAGE: &str =
+    "#include <cstdio>\n[[maybe_unused]] static int said = std::puts(\"ok page\");\n";
+
 /// A directory with the library under the names that linkers and programs look for.
 pub struct Built<'l> {
     of: &'l Library,
@@ -108,25 +115,47 @@ impl Library {
     /// A program in C++ passes, plainly and under the sanitizers where the compiler has them.
     /// `include` is where its own header lies; both paths are the crate's.
     pub fn cpp_passes(&self, source: &str, include: &str, test: &str) {
+        if are_installed(&["c++"], test) {
+            let source = Path::new(self.crate_dir).join(source);
+            self.cpp_source_passes(&source, include, &["-std=c++17", "-std=c++20"], test);
+        }
+    }
+
+    /// The pieces of C++ that a page shows pass: each program, and all others together as the body
+    /// of one.
+    pub fn cpp_of_page_passes(&self, page: &str, include: &str, test: &str) {
         if !are_installed(&["c++"], test) {
             return;
         }
+        let text = std::fs::read_to_string(Path::new(self.crate_dir).join(page)).expect("a page");
+        let pieces = text.split("```cpp\n").skip(1).filter_map(|piece| piece.split("```").next());
+        let (programs, pieces): (Vec<_>, Vec<_>) = pieces.partition(|it| it.contains("int main"));
+        let is_code = |line: &&str| !line.starts_with("#include");
+        let lines: Vec<_> = pieces.iter().flat_map(|it| it.lines()).filter(is_code).collect();
+        let body = format!("{BODY_OF_PAGE}{}\n}}\n", lines.join("\n"));
+        let dir = tempfile::tempdir().expect("a directory");
+        for (number, program) in programs.into_iter().chain([&*body]).enumerate() {
+            let source = dir.path().join(format!("page{number}.cc"));
+            std::fs::write(&source, format!("{program}{END_OF_PAGE}")).expect("a file");
+            self.cpp_source_passes(&source, include, &["-std=c++17"], test);
+        }
+    }
+
+    fn cpp_source_passes(&self, source: &Path, include: &str, levels: &[&str], test: &str) {
         let built = self.built();
-        let root = Path::new(self.crate_dir);
-        let include = format!("-I{}", root.join(include).display());
-        // Under `tests/c`, as those in C.
-        let source = format!("../../{source}");
-        for level in ["-std=c++17", "-std=c++20"] {
+        let include = format!("-I{}", Path::new(self.crate_dir).join(include).display());
+        let source = source.to_str().expect("a path of text");
+        for level in levels {
             for watch in [&[][..], &["-fsanitize=address,undefined"]] {
-                let flags = [&[level, "-Wpedantic", &include], watch].concat();
-                match built.compile("c++", &flags, &source, &built.link()) {
+                let flags = [&[*level, "-Wpedantic", &include], watch].concat();
+                match built.compile("c++", &flags, source, &built.link()) {
                     Ok(program) => {
                         // It makes files anew.
                         let own = tempfile::tempdir_in(built.path()).expect("a directory");
-                        let mut command = built.command(&program);
-                        let run = command.env("ASAN_OPTIONS", "detect_leaks=0");
-                        let run = run.current_dir(own.path()).output();
-                        check(&source, &run.expect("a program"));
+                        let run = built.command(&program).current_dir(own.path()).output();
+                        let run = run.expect("a program");
+                        check(source, &run);
+                        assert!(run.stderr.is_empty(), "{source}:\n{}", text(&run));
                     }
                     Err(said) if watch.is_empty() => panic!("{source}:\n{said}"),
                     Err(_) => figures::skip(test, "the compiler has no sanitizers"),
@@ -247,7 +276,8 @@ impl Built<'_> {
         self.dir.path()
     }
 
-    /// Builds `tests/c/{source}` by `compiler` and `flags`, and gives back the program.
+    /// Builds `source`, of `tests/c` or anywhere, by `compiler` and `flags`, and gives back the
+    /// program.
     fn program(
         &self,
         compiler: &str,
