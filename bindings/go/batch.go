@@ -87,7 +87,7 @@ func (db *DB) runBatch(calls []*batched) {
 		return
 	}
 	tx.managed = true
-	defer tx.finish()
+	defer tx.end()
 	for _, call := range calls {
 		call.run(tx)
 	}

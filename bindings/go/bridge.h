@@ -242,17 +242,26 @@ static inline go_done go_turn(uintptr_t txn, int to)
     }
 }
 
-/* All savepoints have one name: the newest is meant. */
-static inline go_done go_savepoint(uintptr_t txn)
+/* A savepoint's name is how deep it lies: one that is ended also ends those within it. */
+static inline go_done go_savepoint(uintptr_t txn, uint32_t depth)
 {
-    return go_told(huon_savepoint(GO_TXN, huon_str("")));
+    return go_told(huon_savepoint(GO_TXN, go_slice((uint8_t *)&depth, sizeof depth)));
 }
 
-static inline go_done go_release(uintptr_t txn, bool is_kept)
+/* What cannot be kept is undone. */
+static inline go_done go_release(uintptr_t txn, uint32_t depth, bool is_kept)
 {
-    int code = is_kept ? HUON_OK : huon_roll_back_to(GO_TXN, huon_str(""));
-    if (code == HUON_OK) code = huon_release(GO_TXN, huon_str(""));
-    return go_told(code);
+    huon_bytes name = go_slice((uint8_t *)&depth, sizeof depth);
+    go_done told;
+    if (is_kept) {
+        told = go_told(huon_release(GO_TXN, name));
+        if (told.code == HUON_OK) return told;
+        huon_roll_back_to(GO_TXN, name);
+    } else {
+        told = go_told(huon_roll_back_to(GO_TXN, name));
+    }
+    huon_release(GO_TXN, name);
+    return told;
 }
 
 static inline go_done go_markers(uintptr_t txn, uint64_t *values, bool sets)

@@ -17,60 +17,88 @@ import (
 
 // WriteTo writes a copy of the database, as the newest commit left it, while readers and writers go
 // on. It is an io.WriterTo.
-func (db *DB) WriteTo(w io.Writer) (int64, error) { return db.copyTo(w, 0, false) }
+func (db *DB) WriteTo(w io.Writer) (int64, error) { return db.copyTo(w, false) }
 
 // WriteCompactTo is WriteTo that builds every table anew: its pages full, without free space.
-func (db *DB) WriteCompactTo(w io.Writer) (int64, error) { return db.copyTo(w, 0, true) }
+func (db *DB) WriteCompactTo(w io.Writer) (int64, error) { return db.copyTo(w, true) }
 
-// WriteTo writes a copy of what a read transaction sees, which is not used meanwhile.
+func (db *DB) copyTo(w io.Writer, compact bool) (int64, error) {
+	c, err := db.copy(0, compact)
+	if err != nil {
+		return 0, err
+	}
+	return c.to(w)
+}
+
+// WriteTo writes a copy of what a read transaction sees, which is not used meanwhile. Its end is
+// the end of the copy, too: ErrClosed.
 func (tx *Tx) WriteTo(w io.Writer) (int64, error) {
 	if tx.writable {
 		return 0, misuse(ErrBadTx, "the transaction writes, and that is for those that read")
 	}
-	if err := tx.lock(); err != nil {
+	c, err := tx.lend()
+	if err != nil {
 		return 0, err
 	}
-	tx.lent = true
-	handle := tx.handle
-	tx.unlock()
 	defer func() {
 		tx.mu.Lock()
-		tx.lent = false
-		tx.mu.Unlock()
+		defer tx.mu.Unlock()
+		tx.lent = nil
 	}()
-	return tx.db.copyTo(w, handle, false)
-}
-
-// copyTo has C write into a pipe: so the writer may do what it wants, also panic.
-func (db *DB) copyTo(w io.Writer, txn C.uintptr_t, compact bool) (int64, error) {
-	var ends [2]int
-	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
-		return 0, os.NewSyscallError("pipe2", err)
-	}
-	from := os.NewFile(uintptr(ends[0]), "copy")
-	failed := make(chan error, 1)
-	go func() {
-		_, err := number(C.go_copy_to_fd(db.env, txn, C.int(ends[1]), C.bool(compact)))
-		syscall.Close(ends[1])
-		failed <- err
-	}()
-	// It also ends the copy if the writer fails: nobody reads then.
-	var err error
-	isRead := false
-	defer func() {
-		if !isRead {
-			from.Close()
-			<-failed
-		}
-	}()
-	n, writeErr := io.Copy(w, struct{ io.Reader }{from})
-	from.Close()
-	err = <-failed
-	isRead = true
-	if writeErr != nil {
-		return n, writeErr
+	n, err := c.to(w)
+	if err != nil && tx.Ended() {
+		err = errTxEnded
 	}
 	return n, err
+}
+
+// lend begins a copy, which has the transaction until it has ended.
+func (tx *Tx) lend() (*copying, error) {
+	if err := tx.lock(); err != nil {
+		return nil, err
+	}
+	defer tx.unlock()
+	c, err := tx.db.copy(tx.handle, false)
+	tx.lent = c
+	return c, err
+}
+
+// copying is a copy that C writes into a pipe: so the writer may do what it wants, also panic.
+type copying struct {
+	from  *os.File
+	ended chan struct{}
+	err   error // once it has ended
+}
+
+func (db *DB) copy(txn C.uintptr_t, compact bool) (*copying, error) {
+	var ends [2]int
+	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
+		return nil, os.NewSyscallError("pipe2", err)
+	}
+	c := &copying{from: os.NewFile(uintptr(ends[0]), "copy"), ended: make(chan struct{})}
+	go func() {
+		_, c.err = number(C.go_copy_to_fd(db.env, txn, C.int(ends[1]), C.bool(compact)))
+		syscall.Close(ends[1])
+		close(c.ended)
+	}()
+	return c, nil
+}
+
+// to copies what C writes.
+func (c *copying) to(w io.Writer) (int64, error) {
+	defer c.end()
+	n, err := io.Copy(w, struct{ io.Reader }{c.from})
+	c.end()
+	if err == nil {
+		err = c.err
+	}
+	return n, err
+}
+
+// end ends a copy, whole or not: where nobody reads, C does not write on.
+func (c *copying) end() {
+	c.from.Close()
+	<-c.ended
 }
 
 // CopyOptions are how CopyTo makes a copy.

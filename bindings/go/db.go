@@ -127,7 +127,7 @@ func (db *DB) View(fn func(*Tx) error) error {
 	if err != nil {
 		return err
 	}
-	defer tx.finish()
+	defer tx.end()
 	return tx.run(fn)
 }
 
@@ -145,12 +145,15 @@ func (db *DB) Update(mustSync bool, fn func(*Tx) error) error {
 // UpdateContext is Update with any durability. It gives up waiting for other writers when the
 // context ends; what runs then goes on.
 func (db *DB) UpdateContext(ctx context.Context, d Durability, fn func(*Tx) error) error {
+	if err := d.check(); err != nil {
+		return err
+	}
 	tx, err := db.beginWrite(ctx, db.timeout)
 	if err != nil {
 		return err
 	}
 	tx.managed = true
-	defer tx.finish()
+	defer tx.end()
 	if err := tx.run(fn); err != nil {
 		return err
 	}
@@ -196,7 +199,9 @@ func (db *DB) begin() (*Tx, error) {
 	if told.code != ok {
 		return nil, failure(told.code, told.fault)
 	}
-	return &Tx{db: db, handle: told.handle, managed: true}, nil
+	tx := &Tx{db: db, handle: told.handle, managed: true}
+	tx.root = tx
+	return tx, nil
 }
 
 // A wait of C's for the writer is cut into pieces of this length, to look at the context.
@@ -219,7 +224,9 @@ func (db *DB) beginWrite(ctx context.Context, timeout time.Duration) (*Tx, error
 		wait := min(max(left, 0), waitSlice)
 		told := C.go_begin_write(db.env, C.int64_t(millis(wait)))
 		if told.code == ok {
-			return &Tx{db: db, handle: told.handle, writable: true}, nil
+			tx := &Tx{db: db, handle: told.handle, writable: true}
+			tx.root = tx
+			return tx, nil
 		}
 		err := failure(told.code, told.fault)
 		// A thread that ran the writer's goroutine before runs this one now: no reason to give up.

@@ -27,6 +27,15 @@ const (
 	asOpened Durability = -1
 )
 
+// check refuses what is none of these.
+func (d Durability) check() error {
+	if d < Durable || d > Unsynced {
+		return misuse(ErrBadArgument, "there is no such durability: Durable, NoMetaSync, Lazy or "+
+			"Unsynced")
+	}
+	return nil
+}
+
 // Options are what a database is opened with; nil, and zero in each field: as by default.
 type Options struct {
 	ReadOnly  bool // only reads

@@ -90,8 +90,8 @@ func (w *walker) step(back bool) (key, value []byte) {
 func (w *walker) fetch(back bool) bool {
 	tx := w.h.tx
 	if err := tx.lock(); err != nil {
-		tx.mu.Lock()
-		defer tx.mu.Unlock()
+		tx.root.mu.Lock()
+		defer tx.unlock()
 		return w.fail(err)
 	}
 	defer tx.unlock()
@@ -365,8 +365,8 @@ func (s *Scan) Err() error {
 
 // forgive forgets an error of a loop that was asked for.
 func (tx *Tx) forgive(err error) {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
+	tx.root.mu.Lock()
+	defer tx.unlock()
 	if tx.loop == err {
 		tx.loop = nil
 	}

@@ -19,13 +19,17 @@ import (
 // Tx is a transaction: a snapshot that is read, or the one that writes.
 type Tx struct {
 	db *DB
-	// mu is held by each call: a transaction that ends takes nothing away from one that copies.
+	// mu is held by each call: a transaction that ends takes nothing away from one that copies. Nested
+	// ones share that of their root.
 	mu       sync.Mutex
 	handle   C.uintptr_t // 0: it has ended
 	writable bool
-	managed  bool // View, Update or Nested ends it
-	lent     bool // to a nested transaction, or to a copy
-	parent   *Tx  // of a nested transaction
+	managed  bool     // View, Update or Nested ends it
+	lent     *copying // what copies it
+	root     *Tx      // the one around all that are nested; itself, if it is that
+	parent   *Tx      // of a nested transaction
+	child    *Tx      // the nested transaction that uses this one
+	depth    C.uint32_t
 	cleanup  runtime.Cleanup
 	watched  bool
 	// version has changes in its lower half, and in its upper half how often the snapshot was
@@ -76,23 +80,23 @@ func (tx *Tx) watch() {
 
 // lock begins a call; unlock ends it.
 func (tx *Tx) lock() error {
-	tx.mu.Lock()
-	if tx.handle == 0 || tx.lent {
+	tx.root.mu.Lock()
+	if tx.handle == 0 || tx.lent != nil || tx.child != nil {
 		return tx.refused()
 	}
 	return nil
 }
 
 func (tx *Tx) refused() error {
-	err := errTxEnded
-	if tx.lent {
-		err = errLent
+	err := errLent
+	if tx.handle == 0 {
+		err = errTxEnded
 	}
-	tx.mu.Unlock()
+	tx.unlock()
 	return err
 }
 
-func (tx *Tx) unlock() { tx.mu.Unlock() }
+func (tx *Tx) unlock() { tx.root.mu.Unlock() }
 
 // lockChange begins a call that changes something.
 func (tx *Tx) lockChange() error {
@@ -115,26 +119,33 @@ func (tx *Tx) run(fn func(*Tx) error) error {
 }
 
 func (tx *Tx) loopError() error {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
+	tx.root.mu.Lock()
+	defer tx.unlock()
 	return tx.loop
 }
 
-// finish undoes a transaction that has not ended.
-func (tx *Tx) finish() {
-	tx.mu.Lock()
-	defer tx.mu.Unlock()
-	if tx.handle != 0 {
-		tx.abort()
+// end undoes the transaction, and ends those that are nested in it; errTxEnded if it has ended.
+func (tx *Tx) end() error {
+	tx.root.mu.Lock()
+	defer tx.unlock()
+	if tx.handle == 0 {
+		return errTxEnded
 	}
+	return tx.abort()
 }
 
-// take ends a transaction for Go, and gives its handle to be ended in C. The writer's place is free
-// before a commit: those that wait for a flush do not hold others up.
+// take ends a transaction for Go, with those that are nested in it and what copies it, and gives
+// its handle to be ended in C. The writer's place is free before a commit: those that wait for a
+// flush do not hold others up.
 func (tx *Tx) take() C.uintptr_t {
+	if tx.lent != nil {
+		tx.lent.end()
+	}
 	handle := tx.handle
-	tx.handle = 0
-	tx.version.Add(turned)
+	for ended := tx; ended != nil; ended = ended.child {
+		ended.handle = 0
+		ended.version.Add(turned)
+	}
 	if tx.watched {
 		tx.cleanup.Stop()
 	}
@@ -153,7 +164,7 @@ func (tx *Tx) abort() error {
 
 // commit ends the transaction; its caller has not locked it.
 func (tx *Tx) commit(d Durability) (uint64, error) {
-	if err := tx.lock(); err != nil {
+	if err := tx.lockEnd(); err != nil {
 		return 0, err
 	}
 	defer tx.unlock()
@@ -163,11 +174,23 @@ func (tx *Tx) commit(d Durability) (uint64, error) {
 	return number(C.go_commit(tx.take(), C.int(d)))
 }
 
+// lockEnd is lock for a commit, which undoes what it cannot commit.
+func (tx *Tx) lockEnd() error {
+	err := tx.lock()
+	if err != nil {
+		tx.end()
+	}
+	return err
+}
+
 // Commit commits what the transaction has changed, and waits as Options.Durability says. An error
 // means that nothing was committed; ErrPoisoned, that it is not known whether a power loss takes it
-// away. The transaction has ended, whatever the answer.
+// away. The transaction has ended, whatever the answer: it is rolled back if a nested one is open.
 func (tx *Tx) Commit() error {
-	_, err := tx.CommitWith(asOpened)
+	if tx.managed {
+		return errManaged
+	}
+	_, err := tx.commit(asOpened)
 	return err
 }
 
@@ -175,6 +198,10 @@ func (tx *Tx) Commit() error {
 func (tx *Tx) CommitWith(d Durability) (uint64, error) {
 	if tx.managed {
 		return 0, errManaged
+	}
+	if err := d.check(); err != nil {
+		tx.end()
+		return 0, err
 	}
 	return tx.commit(d)
 }
@@ -187,24 +214,20 @@ func (tx *Tx) CommitTicket() (*Ticket, error) {
 	if tx.parent != nil || !tx.writable {
 		return nil, misuse(ErrBadTx, "a transaction that reads, or is nested, has no ticket")
 	}
-	if err := tx.lock(); err != nil {
+	if err := tx.lockEnd(); err != nil {
 		return nil, err
 	}
 	defer tx.unlock()
 	return newTicket(tx.take())
 }
 
-// Rollback ends the transaction, and undoes what it has changed. After Commit or Rollback it does
-// nothing, and says ErrClosed.
+// Rollback ends the transaction, with those that are nested in it or copy it, and undoes what it
+// has changed. After Commit or Rollback it does nothing, and says ErrClosed.
 func (tx *Tx) Rollback() error {
 	if tx.managed {
 		return errManaged
 	}
-	if err := tx.lock(); err != nil {
-		return err
-	}
-	defer tx.unlock()
-	return tx.abort()
+	return tx.end()
 }
 
 // DB is the database of the transaction.
@@ -212,6 +235,13 @@ func (tx *Tx) DB() *DB { return tx.db }
 
 // Writable reports whether the transaction can change something.
 func (tx *Tx) Writable() bool { return tx.writable }
+
+// Ended reports whether the transaction has ended.
+func (tx *Tx) Ended() bool {
+	tx.root.mu.Lock()
+	defer tx.unlock()
+	return tx.handle == 0
+}
 
 // ID is the id of the snapshot that is read, or of that which a commit would make now. Ids rise
 // from commit to commit. 0 if the transaction has ended.
@@ -233,7 +263,7 @@ func (tx *Tx) Nested(fn func(*Tx) error) error {
 		return err
 	}
 	child.managed = true
-	defer child.finish()
+	defer child.end()
 	if err := child.run(fn); err != nil {
 		return err
 	}
@@ -241,25 +271,25 @@ func (tx *Tx) Nested(fn func(*Tx) error) error {
 	return err
 }
 
-// BeginNested begins a transaction within this one, which is not used until that has ended.
+// BeginNested begins a transaction within this one, which is not used until that has ended, and
+// whose end is also its own.
 func (tx *Tx) BeginNested() (*Tx, error) {
 	if err := tx.lockChange(); err != nil {
 		return nil, err
 	}
 	defer tx.unlock()
-	if err := done(C.go_savepoint(tx.handle)); err != nil {
+	child := &Tx{db: tx.db, handle: tx.handle, writable: true, root: tx.root, parent: tx,
+		depth: tx.depth + 1}
+	if err := done(C.go_savepoint(tx.handle, child.depth)); err != nil {
 		return nil, err
 	}
-	tx.lent = true
-	return &Tx{db: tx.db, handle: tx.handle, writable: true, parent: tx}, nil
+	tx.child = child
+	return child, nil
 }
 
 func (tx *Tx) endNested(isKept bool) error {
-	handle := tx.take()
-	err := done(C.go_release(handle, C.bool(isKept)))
-	tx.parent.mu.Lock()
-	defer tx.parent.mu.Unlock()
-	tx.parent.lent = false
+	err := done(C.go_release(tx.take(), tx.depth, C.bool(isKept)))
+	tx.parent.child = nil
 	tx.parent.version.Add(1)
 	return err
 }

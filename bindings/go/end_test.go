@@ -1,0 +1,82 @@
+package huon_test
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+
+	"huon"
+)
+
+// A durability that there is not commits nothing, and leaves nothing open.
+func TestWrongDurability(t *testing.T) {
+	db := open(t, nil)
+	fill(t, db, "t", 1)
+	for _, d := range []huon.Durability{-2, -1, 4, 7, 1 << 40} {
+		refused(t, db.UpdateContext(context.Background(), d, func(tx *huon.Tx) error {
+			t.Error("it runs")
+			return nil
+		}), huon.ErrBadArgument)
+		tx, err := db.BeginWrite(context.Background())
+		must(t, err)
+		must(t, table(t, tx, "t").Put([]byte("wrong"), nil))
+		refused(t, second(tx.CommitWith(d)), huon.ErrBadArgument)
+		refused(t, tx.Rollback(), huon.ErrClosed)
+		tx, err = db.TryWrite()
+		must(t, err)
+		must(t, tx.Rollback())
+	}
+	if has(t, db, "wrong") {
+		t.Error("it was committed")
+	}
+	must(t, db.Close())
+}
+
+// slow writes when it is told to.
+type slow struct{ begun, goOn chan struct{} }
+
+func (s slow) Write(bytes []byte) (int, error) {
+	select {
+	case s.begun <- struct{}{}:
+	default:
+	}
+	<-s.goOn
+	return len(bytes), nil
+}
+
+// A transaction that ends while it is copied ends the copy, and leaves no reader.
+func TestEndWithinACopy(t *testing.T) {
+	db := open(t, nil)
+	fill(t, db, "t", 20_000)
+	var all sync.WaitGroup
+	copied := func(tx *huon.Tx) slow {
+		w := slow{make(chan struct{}, 1), make(chan struct{})}
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			_, err := tx.WriteTo(w)
+			if !errors.Is(err, huon.ErrClosed) {
+				t.Error(err)
+			}
+		}()
+		<-w.begun
+		return w
+	}
+	var w slow
+	must(t, db.View(func(tx *huon.Tx) error { w = copied(tx); return nil }))
+	readers, err := db.Readers()
+	must(t, err)
+	if len(readers) != 0 {
+		t.Error("a reader is left: ", readers)
+	}
+	close(w.goOn)
+
+	tx, err := db.BeginRead()
+	must(t, err)
+	w = copied(tx)
+	must(t, tx.Rollback())
+	close(w.goOn)
+	all.Wait()
+	must(t, db.Close())
+}
