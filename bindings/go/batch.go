@@ -3,10 +3,12 @@ package huon
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
+	"time"
 )
 
-// batcher gathers functions that are to write in one transaction.
+// batcher gathers functions that are to write in one transaction, of one durability.
 type batcher struct {
 	mu        sync.Mutex
 	calls     []*batched
@@ -28,22 +30,65 @@ const batchMost = 1000
 
 // Batch is a durable Update that shares its transaction with those of other goroutines: one commit,
 // and one flush, for all that come while another one is on its way. A function that returns an
-// error, or panics, undoes its own changes only. It may run in another goroutine.
+// error, or panics, undoes its own changes only. It may run in another goroutine. Wait for no other
+// Batch or Update within fn.
 func (db *DB) Batch(fn func(*Tx) error) error {
-	call := &batched{fn: fn, done: make(chan struct{})}
-	b := &db.batch
-	b.mu.Lock()
-	b.calls = append(b.calls, call)
-	if !b.isRunning {
-		b.isRunning = true
-		go db.runBatches()
+	return db.BatchContext(context.Background(), Durable, fn)
+}
+
+// BatchContext is Batch with any durability, shared with those that have the same. It gives up
+// waiting for its turn when the context ends; what runs then goes on.
+func (db *DB) BatchContext(ctx context.Context, d Durability, fn func(*Tx) error) error {
+	if err := d.check(); err != nil {
+		return err
 	}
-	b.mu.Unlock()
+	if err := ctx.Err(); err != nil {
+		return err
+	}
+	call := &batched{fn: fn, done: make(chan struct{})}
+	b := &db.batches[d]
+	b.add(call, func() { db.runBatches(d) })
+	timer := time.NewTimer(db.timeout)
+	defer timer.Stop()
+	var late error
+	select {
+	case <-call.done:
+	case <-ctx.Done():
+		late = fmt.Errorf("%w: %w", ctx.Err(), db.busy())
+	case <-timer.C:
+		late = db.busy()
+	}
+	if late != nil && b.withdraw(call) {
+		return late
+	}
 	<-call.done
 	if call.thrown != nil {
 		panic(call.thrown)
 	}
 	return call.err
+}
+
+// add has a function wait for its turn, and a goroutine run those that do.
+func (b *batcher) add(call *batched, run func()) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.calls = append(b.calls, call)
+	if !b.isRunning {
+		b.isRunning = true
+		go run()
+	}
+}
+
+// withdraw takes back a function that still waits for its turn.
+func (b *batcher) withdraw(call *batched) bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	at := slices.Index(b.calls, call)
+	if at < 0 {
+		return false
+	}
+	b.calls = slices.Delete(b.calls, at, at+1)
+	return true
 }
 
 // take takes the functions of the next transaction; none ends the goroutine that runs them.
@@ -57,20 +102,21 @@ func (b *batcher) take() []*batched {
 	return calls
 }
 
-func (db *DB) runBatches() {
+func (db *DB) runBatches(d Durability) {
 	isDone := false
 	defer func() {
 		if !isDone {
-			go db.runBatches() // A function has ended this goroutine.
+			go db.runBatches(d) // A function has ended this goroutine.
 		}
 	}()
-	for calls := db.batch.take(); len(calls) > 0; calls = db.batch.take() {
-		db.runBatch(calls)
+	b := &db.batches[d]
+	for calls := b.take(); len(calls) > 0; calls = b.take() {
+		db.runBatch(calls, d)
 	}
 	isDone = true
 }
 
-func (db *DB) runBatch(calls []*batched) {
+func (db *DB) runBatch(calls []*batched, d Durability) {
 	// Whatever ends this goroutine, nobody waits for ever.
 	left := fmt.Errorf("huon: a function of the batch ended its goroutine: %w", ErrTxBroken)
 	defer func() {
@@ -91,7 +137,7 @@ func (db *DB) runBatch(calls []*batched) {
 	for _, call := range calls {
 		call.run(tx)
 	}
-	_, left = tx.commit(Durable)
+	_, left = tx.commit(d)
 }
 
 // run runs one function in a transaction of its own within that of all.

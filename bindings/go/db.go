@@ -43,7 +43,8 @@ type DB struct {
 	// goroutines, and not each with a thread of the system. It is free again before the commit, so
 	// that commits share flushes.
 	writer chan struct{}
-	batch  batcher
+	// By durability.
+	batches [Unsynced + 1]batcher
 }
 
 // Open opens the database at path, and creates it if it is missing; its lock file lies beside it,

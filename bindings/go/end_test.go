@@ -5,6 +5,7 @@ import (
 	"errors"
 	"sync"
 	"testing"
+	"time"
 
 	"huon"
 )
@@ -31,6 +32,16 @@ func TestWrongDurability(t *testing.T) {
 		t.Error("it was committed")
 	}
 	must(t, db.Close())
+}
+
+// A Batch within a Batch waits for itself, as an Update within an Update does.
+func TestBatchWithinBatch(t *testing.T) {
+	db := open(t, &huon.Options{LockTimeout: 30 * time.Millisecond})
+	must(t, db.Batch(func(*huon.Tx) error {
+		refused(t, db.Batch(func(*huon.Tx) error { t.Error("it ran"); return nil }), huon.ErrBusy)
+		return nil
+	}))
+	must(t, db.Batch(func(*huon.Tx) error { return nil }))
 }
 
 // slow writes when it is told to.

@@ -372,3 +372,26 @@ func TestDeleteInALoop(t *testing.T) {
 		return nil
 	}))
 }
+
+// A Batch without sync waits for no flush, as an Update.
+func TestBatchWithoutSync(t *testing.T) {
+	db := open(t)
+	batch := func() (flushed bool) {
+		before, err := db.Huon().Info()
+		must(t, err)
+		must(t, db.Batch(func(tx *bolt.Tx) error {
+			_, err := tx.CreateBucketIfNotExists(fmt.Appendf(nil, "%t", db.NoSync))
+			return err
+		}))
+		after, err := db.Huon().Info()
+		must(t, err)
+		return after.Durable > before.Durable
+	}
+	if batch() {
+		t.Error("it is flushed")
+	}
+	db.NoSync = false
+	if !batch() {
+		t.Error("it is not flushed")
+	}
+}

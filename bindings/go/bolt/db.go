@@ -17,7 +17,6 @@
 package bolt
 
 import (
-	"context"
 	stderrors "errors"
 	"fmt"
 	"os"
@@ -214,7 +213,7 @@ func (db *DB) Begin(writable bool) (*Tx, error) {
 		if db.readOnly {
 			return nil, ErrDatabaseReadOnly
 		}
-		begin = func() (*huon.Tx, error) { return db.huon.BeginWrite(context.Background()) }
+		begin = func() (*huon.Tx, error) { return db.huon.BeginWrite(background) }
 	}
 	tx, err := begin()
 	if err != nil {
@@ -248,8 +247,7 @@ func (db *DB) Update(fn func(*Tx) error) error {
 		return ErrDatabaseReadOnly
 	}
 	var tx *Tx
-	ctx := context.Background()
-	err := db.huon.UpdateContext(ctx, db.durability(), db.managed(fn, &tx))
+	err := db.huon.UpdateContext(background, db.durability(), db.managed(fn, &tx))
 	return db.committed(tx, db.ended(tx, err))
 }
 
@@ -260,7 +258,7 @@ func (db *DB) Batch(fn func(*Tx) error) error {
 		return ErrDatabaseReadOnly
 	}
 	var tx *Tx
-	err := db.huon.Batch(db.managed(fn, &tx))
+	err := db.huon.BatchContext(background, db.durability(), db.managed(fn, &tx))
 	return db.committed(tx, db.ended(tx, err))
 }
 
