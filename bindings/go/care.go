@@ -77,6 +77,7 @@ func (db *DB) copy(txn C.uintptr_t, compact bool) (*copying, error) {
 	}
 	c := &copying{from: os.NewFile(uintptr(ends[0]), "copy"), ended: make(chan struct{})}
 	go func() {
+		defer runtime.KeepAlive(db)
 		_, c.err = number(C.go_copy_to_fd(db.env, txn, C.int(ends[1]), C.bool(compact)))
 		syscall.Close(ends[1])
 		close(c.ended)
@@ -117,6 +118,7 @@ func (db *DB) CopyTo(
 		return 0, err
 	}
 	defer C.free(unsafe.Pointer(name))
+	defer runtime.KeepAlive(db)
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
 		bytes, err = number(C.go_copy(db.env, 0, name, C.bool(options.Compact), watch))
 		return ofFile(err, path)
@@ -210,6 +212,7 @@ type CheckReport struct {
 // Check verifies every page of every table, and that each page of the file is in use once or free
 // once. It blocks no writer. Damage is reported, and no error.
 func (db *DB) Check(ctx context.Context) (report CheckReport, err error) {
+	defer runtime.KeepAlive(db)
 	err = watched(ctx, nil, func(watch *C.go_watch) error {
 		var found C.huon_check_report
 		if err := done(C.go_check(db.env, watch, &found)); err != nil {
@@ -246,6 +249,7 @@ type CompactReport struct {
 func (db *DB) Compact(
 	ctx context.Context, options CompactOptions,
 ) (report CompactReport, err error) {
+	defer runtime.KeepAlive(db)
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
 		var found C.huon_compact_report
 		limit := C.uint64_t(millis(options.TimeLimit))
@@ -291,6 +295,10 @@ const (
 
 // Info tells the state of the database.
 func (db *DB) Info() (Info, error) {
+	if err := db.enterC(); err != nil {
+		return Info{}, err
+	}
+	defer db.leaveC()
 	var i C.huon_info
 	err := done(C.go_info(db.env, &i))
 	info := Info{
@@ -321,6 +329,10 @@ type Stat struct {
 
 // Stat tells where the space is.
 func (db *DB) Stat() (Stat, error) {
+	if err := db.enterC(); err != nil {
+		return Stat{}, err
+	}
+	defer db.leaveC()
 	var s C.huon_stat
 	err := done(C.go_stat(db.env, &s))
 	return Stat{
@@ -395,6 +407,10 @@ type Reader struct {
 
 // Readers are the read transactions of all processes, the oldest snapshot first.
 func (db *DB) Readers() ([]Reader, error) {
+	if err := db.enterC(); err != nil {
+		return nil, err
+	}
+	defer db.leaveC()
 	room := make([]C.huon_reader, 32)
 	for {
 		count, err := number(C.go_readers(db.env, &room[0], C.size_t(len(room))))

@@ -27,6 +27,7 @@ import (
 	"iter"
 	"runtime"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"time"
 	"unsafe"
@@ -39,6 +40,12 @@ type DB struct {
 	timeout time.Duration
 	closed  atomic.Bool
 	cleanup runtime.Cleanup
+	// calls is shared by calls of C that have the database: Close waits for their end. Those that
+	// take long, and transactions, are none of them.
+	calls sync.RWMutex
+	// Tickets whose answer is not final, and those that wait for flushes or commits.
+	tickets          sync.Map
+	flushes, changes rounds
 	// writer has room for the one goroutine that begins or has a write transaction: others wait as
 	// goroutines, and not each with a thread of the system. It is free again before the commit, so
 	// that commits share flushes.
@@ -96,16 +103,32 @@ func open(path string, name *C.char, options *Options) (*DB, error) {
 	return db, nil
 }
 
-// Close flushes all commits, and closes the database. Transactions that are open stay good, with
-// what they have shown: the file is closed with the last of them, and Close says ErrStillOpen. A
-// second Close does nothing.
+// Close flushes all commits, and closes the database. Those that wait for a commit or for the
+// writer's place end with ErrClosed. Transactions that are open, copies, checks and compactions
+// stay good, with what they have shown: the file is closed with the last of them, and Close says
+// ErrStillOpen. A second Close does nothing.
 func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
 	db.cleanup.Stop()
+	db.calls.Lock()
+	defer db.calls.Unlock()
+	db.settleTickets()
 	return done(C.go_close(db.env))
 }
+
+// enterC begins a call of C that Close waits for; leaveC ends it.
+func (db *DB) enterC() error {
+	db.calls.RLock()
+	if db.closed.Load() {
+		db.calls.RUnlock()
+		return errDBClosed
+	}
+	return nil
+}
+
+func (db *DB) leaveC() { db.calls.RUnlock() }
 
 // Path is what the database was opened with; empty in memory.
 func (db *DB) Path() string { return db.path }
@@ -217,13 +240,14 @@ func (db *DB) beginWrite(ctx context.Context, timeout time.Duration) (*Tx, error
 		return nil, err
 	}
 	for {
-		if db.closed.Load() {
+		if err := db.enterC(); err != nil {
 			db.leave()
-			return nil, errDBClosed
+			return nil, err
 		}
 		left := time.Until(deadline)
 		wait := min(max(left, 0), waitSlice)
 		told := C.go_begin_write(db.env, C.int64_t(millis(wait)))
+		db.leaveC()
 		if told.code == ok {
 			tx := &Tx{db: db, handle: told.handle, writable: true}
 			tx.root = tx
@@ -277,7 +301,13 @@ func (db *DB) busy() error {
 
 // Sync makes everything that was committed durable, and returns the id of the newest durable
 // snapshot.
-func (db *DB) Sync() (uint64, error) { return number(C.go_sync(db.env)) }
+func (db *DB) Sync() (uint64, error) {
+	if err := db.enterC(); err != nil {
+		return 0, err
+	}
+	defer db.leaveC()
+	return number(C.go_sync(db.env))
+}
 
 // WaitForCommit waits until there is a commit after the snapshot of that id, of any process, and
 // returns the id of the newest one. Hold no transaction meanwhile.
@@ -286,14 +316,36 @@ func (db *DB) WaitForCommit(ctx context.Context, after uint64) (uint64, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		if db.closed.Load() {
-			return 0, errDBClosed
+		id, err := db.newerThan(after, 0)
+		if id != 0 || err != nil {
+			return id, err
 		}
-		told := C.go_wait_for_commit(db.env, C.uint64_t(after), C.int64_t(waitSlice.Milliseconds()))
-		if told.code != timedOut {
-			return number(told)
+		select {
+		case <-db.changes.join(db.waitForAny):
+		case <-ctx.Done():
 		}
 	}
+}
+
+// waitForAny waits for some time for a commit after the newest one.
+func (db *DB) waitForAny() {
+	if newest, err := db.newerThan(0, 0); err == nil {
+		db.newerThan(newest, waitSlice)
+	}
+}
+
+// newerThan waits for a commit after the snapshot of that id, and returns the newest one; 0 if
+// there is none in time.
+func (db *DB) newerThan(after uint64, wait time.Duration) (uint64, error) {
+	if err := db.enterC(); err != nil {
+		return 0, err
+	}
+	defer db.leaveC()
+	told := C.go_wait_for_commit(db.env, C.uint64_t(after), C.int64_t(millis(wait)))
+	if told.code == timedOut {
+		return 0, nil
+	}
+	return number(told)
 }
 
 // Commits yields the id of the newest snapshot each time there is a new one after the snapshot of

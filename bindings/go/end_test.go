@@ -3,6 +3,7 @@ package huon_test
 import (
 	"context"
 	"errors"
+	"runtime/pprof"
 	"sync"
 	"testing"
 	"time"
@@ -90,4 +91,97 @@ func TestEndWithinACopy(t *testing.T) {
 	close(w.goOn)
 	all.Wait()
 	must(t, db.Close())
+}
+
+// Tickets hold no file open, and what Close has flushed is durable.
+func TestCloseWithTickets(t *testing.T) {
+	for _, waits := range []bool{true, false} {
+		db := open(t, nil)
+		fill(t, db, "t", 1)
+		tx, err := db.BeginWrite(context.Background())
+		must(t, err)
+		must(t, table(t, tx, "t").Put([]byte("k"), nil))
+		ticket, err := tx.CommitTicket()
+		must(t, err)
+		if waits {
+			must(t, ticket.Wait(context.Background()))
+		}
+		must(t, db.Close())
+		if is, err := ticket.IsDurable(); !is || err != nil {
+			t.Error(is, err)
+		}
+		must(t, ticket.Wait(context.Background()))
+		if was, err := huon.Delete(db.Path()); !was || err != nil {
+			t.Error(was, err)
+		}
+	}
+}
+
+// Those that wait for something of a database end with it, and do not hold it open.
+func TestCloseWithWaiters(t *testing.T) {
+	for range 10 {
+		db := open(t, nil)
+		fill(t, db, "t", 1)
+		var all, begun sync.WaitGroup
+		for _, wait := range []func(){
+			func() {
+				for range db.Commits(context.Background(), 1<<40) {
+				}
+			},
+			func() {
+				for {
+					if _, err := db.Info(); err != nil {
+						refused(t, err, huon.ErrClosed)
+						return
+					}
+				}
+			},
+			func() {
+				for {
+					if _, err := db.Sync(); err != nil {
+						refused(t, err, huon.ErrClosed)
+						return
+					}
+				}
+			},
+		} {
+			all.Add(1)
+			begun.Add(1)
+			go func() { defer all.Done(); begun.Done(); wait() }()
+		}
+		begun.Wait()
+		time.Sleep(time.Millisecond)
+		must(t, db.Close())
+		all.Wait()
+		again, err := huon.Open(db.Path(), &huon.Options{Exclusive: true})
+		must(t, err)
+		must(t, again.Close())
+	}
+}
+
+// Goroutines that wait hold no thread of the system each.
+func TestWaitersHoldNoThreads(t *testing.T) {
+	db := open(t, nil)
+	fill(t, db, "t", 1)
+	threads := func() int { return pprof.Lookup("threadcreate").Count() }
+	ctx, cancel := context.WithCancel(context.Background())
+	var all, begun sync.WaitGroup
+	before := threads()
+	for range 500 {
+		all.Add(1)
+		begun.Add(1)
+		go func() {
+			defer all.Done()
+			begun.Done()
+			_, err := db.WaitForCommit(ctx, 1<<40)
+			refused(t, err, context.Canceled)
+		}()
+	}
+	begun.Wait()
+	time.Sleep(60 * time.Millisecond)
+	cancel()
+	all.Wait()
+	if grown := threads() - before; grown > 50 {
+		t.Errorf("%d threads for 500 goroutines", grown)
+	}
 }

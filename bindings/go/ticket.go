@@ -6,23 +6,72 @@ import "C"
 import (
 	"context"
 	"runtime"
+	"sync"
 )
 
 // Ticket is a commit whose durability can be waited for, by any goroutine and any number of times.
+// It holds no file open: Close makes all commits durable.
 type Ticket struct {
-	handle C.uintptr_t
-	id     uint64
+	id   uint64
+	held *heldTicket
 }
 
-func newTicket(txn C.uintptr_t) (*Ticket, error) {
+// heldTicket is what C has of a ticket, until the answer is final.
+type heldTicket struct {
+	db *DB
+	// mu is shared by those that ask C.
+	mu     sync.RWMutex
+	handle C.uintptr_t // 0: the answer is final
+	err    error       // the answer
+}
+
+func (db *DB) newTicket(txn C.uintptr_t) (*Ticket, error) {
 	var id C.uint64_t
 	told := C.go_commit_ticket(txn, &id)
 	if told.code != ok {
 		return nil, failure(told.code, told.fault)
 	}
-	t := &Ticket{handle: told.handle, id: uint64(id)}
-	runtime.AddCleanup(t, func(handle C.uintptr_t) { C.go_ticket_free(handle) }, t.handle)
+	held := &heldTicket{db: db, handle: told.handle}
+	db.tickets.Store(held, nil)
+	t := &Ticket{id: uint64(id), held: held}
+	runtime.AddCleanup(t, func(held *heldTicket) { held.settle(nil) }, held)
 	return t, nil
+}
+
+// settle gives back what C has.
+func (h *heldTicket) settle(answer error) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	if h.handle != 0 {
+		C.go_ticket_free(h.handle)
+		h.handle, h.err = 0, answer
+		h.db.tickets.Delete(h)
+	}
+}
+
+// ask asks C whether the commit is durable, or waits for that without end.
+func (h *heldTicket) ask(wait C.int64_t) (bool, error) {
+	h.mu.RLock()
+	if h.handle == 0 {
+		defer h.mu.RUnlock()
+		return h.err == nil, h.err
+	}
+	is, err := either(C.go_ticket_wait(h.handle, wait), timedOut)
+	h.mu.RUnlock()
+	if is {
+		h.settle(nil)
+	}
+	return is, err
+}
+
+// settleTickets makes all commits durable that somebody has a ticket of.
+func (db *DB) settleTickets() {
+	db.tickets.Range(func(held, _ any) bool {
+		h := held.(*heldTicket)
+		_, err := h.ask(-1)
+		h.settle(err)
+		return true
+	})
 }
 
 // ID is the id of the snapshot that the commit made.
@@ -31,23 +80,50 @@ func (t *Ticket) ID() uint64 { return t.id }
 // IsDurable reports whether the commit survives a power loss by now.
 func (t *Ticket) IsDurable() (bool, error) {
 	defer runtime.KeepAlive(t)
-	return either(C.go_ticket_wait(t.handle, 0), timedOut)
+	return t.held.ask(0)
 }
 
-// Wait waits until the commit is durable; it flushes it if nobody else does. A flush that has begun
-// is not cut short by the context.
+// Wait waits until the commit is durable; it flushes it if nobody else does. What was begun goes on
+// when the context ends.
 func (t *Ticket) Wait(ctx context.Context) error {
-	defer runtime.KeepAlive(t)
-	slice := C.int64_t(-1)
-	if ctx.Done() != nil {
-		slice = C.int64_t(waitSlice.Milliseconds())
-	}
 	for {
-		if err := ctx.Err(); err != nil {
+		if is, err := t.IsDurable(); is || err != nil {
 			return err
 		}
-		if is, err := either(C.go_ticket_wait(t.handle, slice), timedOut); is || err != nil {
+		var err error
+		done := t.held.db.flushes.join(func() { _, err = t.held.ask(-1) })
+		select {
+		case <-done:
+		case <-ctx.Done():
+			return ctx.Err()
+		}
+		// Of a flush that others have begun, for a commit before this one, it is nil.
+		if err != nil {
 			return err
 		}
 	}
+}
+
+// rounds has one goroutine at a time do what many wait for, so that they hold no threads of the
+// system.
+type rounds struct {
+	mu   sync.Mutex
+	done chan struct{}
+}
+
+// join waits for the round that is on its way, or begins one.
+func (r *rounds) join(work func()) <-chan struct{} {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	if r.done == nil {
+		r.done = make(chan struct{})
+		go func() {
+			work()
+			r.mu.Lock()
+			defer r.mu.Unlock()
+			close(r.done)
+			r.done = nil
+		}()
+	}
+	return r.done
 }

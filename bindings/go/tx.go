@@ -218,7 +218,7 @@ func (tx *Tx) CommitTicket() (*Ticket, error) {
 		return nil, err
 	}
 	defer tx.unlock()
-	return newTicket(tx.take())
+	return tx.db.newTicket(tx.take())
 }
 
 // Rollback ends the transaction, with those that are nested in it or copy it, and undoes what it
