@@ -15,6 +15,13 @@
 #include <stdlib.h>
 #include <string.h>
 
+/* What `make go` built. Go's cache does not look at libraries: so another one is another source. */
+#if __has_include("stamp.h")
+static const char go_stamp[] __attribute__((used)) =
+#include "stamp.h"
+    ;
+#endif
+
 /* An error, in memory that Go frees. */
 typedef struct {
     int system;
