@@ -245,25 +245,57 @@ type CompactReport struct {
 }
 
 // Compact makes the file shorter where it is, in many small transactions, while others read and
-// write. It ends with the context, in order and without an error.
+// write. It ends with the context, in order and without an error, and waits for other writers as
+// long as a transaction does.
 func (db *DB) Compact(
 	ctx context.Context, options CompactOptions,
 ) (report CompactReport, err error) {
 	defer runtime.KeepAlive(db)
+	before, err := db.Info()
+	if err != nil {
+		return report, err
+	}
+	report = CompactReport{BeforeBytes: before.FileBytes, AfterBytes: before.FileBytes}
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
-		var found C.huon_compact_report
-		limit := C.uint64_t(millis(options.TimeLimit))
-		err := done(C.go_compact(db.env, watch, C.double(options.Target), limit, &found))
-		report = CompactReport{
-			BeforeBytes: uint64(found.before_bytes),
-			AfterBytes:  uint64(found.after_bytes),
-			MovedBytes:  uint64(found.moved_bytes),
-			Commits:     uint64(found.commits),
-			IsComplete:  found.end == C.HUON_COMPACTED,
+		begun, moved := time.Now(), C.uint64_t(0)
+		for since := begun; ; {
+			err := db.compact(watch, options, begun, &report)
+			if !isCode(err, ErrBusy) && !isCode(err, threadWrites) || ctx.Err() != nil {
+				return err
+			}
+			if now := C.go_done_bytes(watch); now != moved {
+				moved, since = now, time.Now()
+			}
+			if time.Since(since) > db.timeout {
+				return db.busy()
+			}
 		}
-		return err
 	})
+	if ctx.Err() != nil && (isCode(err, ErrBusy) || isCode(err, threadWrites)) {
+		err = nil
+	}
 	return report, err
+}
+
+// compact goes on until it is done, or another writer does not end in a slice of time. What was
+// moved until then is not in the report.
+func (db *DB) compact(
+	watch *C.go_watch, options CompactOptions, begun time.Time, report *CompactReport,
+) error {
+	limit := options.TimeLimit
+	if limit > 0 {
+		limit = max(limit-time.Since(begun), time.Millisecond)
+	}
+	var found C.huon_compact_report
+	told := C.go_compact(db.env, watch, C.double(options.Target), C.uint64_t(millis(limit)), &found)
+	if told.code != ok {
+		return done(told)
+	}
+	report.AfterBytes = uint64(found.after_bytes)
+	report.MovedBytes += uint64(found.moved_bytes)
+	report.Commits += uint64(found.commits)
+	report.IsComplete = found.end == C.HUON_COMPACTED
+	return nil
 }
 
 // Info is the state of a database.

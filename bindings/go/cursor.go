@@ -28,6 +28,9 @@ func (c *Cursor) Raw() *Cursor {
 
 func (c *Cursor) begin(place place, key []byte) {
 	w := &c.walk
+	if w.err != nil {
+		w.h.tx.forgive(w.err)
+	}
 	w.place, w.count, w.at, w.want, w.isLast, w.err = place, 0, 0, 0, false, nil
 	w.version = w.h.tx.version.Load()
 	w.key = append(w.key[:0], key...)
@@ -55,8 +58,9 @@ func (c *Cursor) Prev() (key, value []byte) { return c.walk.step(true) }
 // record.
 func (c *Cursor) Seek(key []byte) (k, v []byte) {
 	c.begin(below, key)
-	c.walk.want = wantFirst / 4
-	return c.walk.step(false)
+	k, v = c.walk.step(false)
+	c.walk.want = wantFirst / 4 // One was asked for, and if there is a loop, then so many.
+	return k, v
 }
 
 // Get goes to the record of the key, and returns its value: nil if there is none. Then Next goes to

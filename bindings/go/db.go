@@ -255,7 +255,7 @@ func (db *DB) beginWrite(ctx context.Context, timeout time.Duration) (*Tx, error
 		}
 		err := failure(told.code, told.fault)
 		// A thread that ran the writer's goroutine before runs this one now: no reason to give up.
-		if told.code == threadWrites {
+		if Code(told.code) == threadWrites {
 			time.Sleep(min(max(left, 0), time.Millisecond))
 			err = db.busy()
 		}

@@ -75,7 +75,7 @@ const (
 	timedOut          = C.HUON_TIMED_OUT
 	conflict          = C.HUON_CONFLICT
 	stopped      Code = C.HUON_STOPPED
-	threadWrites      = C.HUON_THREAD_WRITES
+	threadWrites Code = C.HUON_THREAD_WRITES
 )
 
 // Error says what the code means, in a few words.

@@ -5,6 +5,7 @@ import "C"
 
 import (
 	"io/fs"
+	"math"
 	"time"
 )
 
@@ -99,6 +100,8 @@ func (o *Options) numbers() []C.uint64_t {
 	set(o.GiveUpJournal, C.HUON_GIVE_UP_JOURNAL, 1)
 	set(o.WriteBufferBytes != 0, C.HUON_WRITE_BUFFER_BYTES, o.WriteBufferBytes)
 	set(o.VerifyAlways, C.HUON_VERIFY, 1)
+	// C waits for the writer in slices: to look at a context between them.
+	set(true, C.HUON_LOCK_TIMEOUT_MS, millis(waitSlice))
 	return all
 }
 
@@ -126,4 +129,18 @@ type TableOptions struct {
 	Values Order
 	// ValueBytes is the length that all values of a multimap have; 0: any.
 	ValueBytes int
+}
+
+// check refuses what C's numbers cannot say, or say otherwise.
+func (o *TableOptions) check() error {
+	for _, order := range []Order{o.Keys, o.Values} {
+		if order < Bytes || order > Uint64 {
+			return misuse(ErrBadArgument, "there is no such order: Bytes, ReversedBytes, Uint32 or "+
+				"Uint64")
+		}
+	}
+	if o.ValueBytes < 0 || uint64(o.ValueBytes) > math.MaxUint32 {
+		return misuse(ErrBadArgument, "no value has such a length")
+	}
+	return nil
 }

@@ -10,6 +10,7 @@ package huon
 import "C"
 
 import (
+	"bytes"
 	"iter"
 	"unsafe"
 )
@@ -20,6 +21,7 @@ import (
 type walker struct {
 	h        *handle
 	isRaw    bool
+	isKeys   bool // shows empty values
 	ofValues bool // of the key from, in a multimap
 	// Where the range begins and ends.
 	flags    C.uint32_t
@@ -106,7 +108,7 @@ func (w *walker) fetch(back bool) bool {
 		w.leave(back)
 		return false
 	case isSame:
-		w.want = min(4*w.want, wantMost)
+		w.want = min(max(4*w.want, 1), wantMost)
 	default:
 		w.want = 1
 	}
@@ -171,17 +173,20 @@ func (w *walker) load() error {
 // copyAll copies what C has shown into a piece of memory, but for what is too much and can come
 // again with what follows.
 func (w *walker) copyAll() {
-	bytes := 0
+	length := 0
 	for i := range w.count {
+		if w.isKeys {
+			w.spans[2*i+1].len = 0
+		}
 		next := int(w.spans[2*i].len + w.spans[2*i+1].len)
-		if i > 0 && bytes+next > pieceMost && w.cursor == 0 {
+		if i > 0 && length+next > pieceMost && w.cursor == 0 {
 			w.count, w.want, w.isLast = i, (i+3)/4, false
 			break
 		}
-		bytes += next
+		length += next
 	}
 	// A piece of nothing would be nil.
-	w.piece, w.copied = make([]byte, max(bytes, 1)), 0
+	w.piece, w.copied = make([]byte, max(length, 1)), 0
 	spans := (*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(w.spans)))
 	room, _ := ptr(w.piece)
 	C.go_copy_pairs(spans, C.size_t(w.count), room)
@@ -290,7 +295,8 @@ type Scan struct {
 
 func (h *handle) scan(flags C.uint32_t, from, to []byte) *Scan {
 	s := &Scan{limit: -1}
-	s.walk.h, s.walk.flags, s.walk.from, s.walk.to = h, flags, from, to
+	s.walk.h, s.walk.flags = h, flags
+	s.walk.from, s.walk.to = bytes.Clone(from), bytes.Clone(to)
 	return s
 }
 
@@ -315,18 +321,22 @@ func (s *Scan) Limit(count int) *Scan {
 	return s
 }
 
-// Raw shows records without a copy, as Table.GetRaw does. In a transaction that writes it copies
-// all the same.
+// Raw shows records without a copy, as Table.GetRaw does, and as long as that. In a transaction
+// that writes it copies all the same.
 func (s *Scan) Raw() *Scan {
 	s.walk.isRaw = true
 	return s
 }
 
 // All yields keys and values. Those that come one after another share pieces of memory: a key that
-// is kept keeps 16 KiB.
-func (s *Scan) All() iter.Seq2[[]byte, []byte] {
+// is kept keeps 16 KiB, or its own record if that is longer; of a multimap, up to 256 pairs.
+func (s *Scan) All() iter.Seq2[[]byte, []byte] { return s.loop(false) }
+
+func (s *Scan) loop(isKeys bool) iter.Seq2[[]byte, []byte] {
 	return func(yield func([]byte, []byte) bool) {
 		w := s.walk
+		w.isKeys = isKeys
+		s.err = nil
 		w.version = w.h.tx.version.Load()
 		if s.limit >= 0 {
 			w.want = s.limit
@@ -345,10 +355,10 @@ func (s *Scan) All() iter.Seq2[[]byte, []byte] {
 	}
 }
 
-// Keys yields keys alone.
+// Keys yields keys alone, and copies no values.
 func (s *Scan) Keys() iter.Seq[[]byte] {
 	return func(yield func([]byte) bool) {
-		for key := range s.All() {
+		for key := range s.loop(true) {
 			if !yield(key) {
 				return
 			}

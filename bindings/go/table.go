@@ -64,15 +64,15 @@ func (t *Table) Get(key []byte) ([]byte, error) {
 	if !is {
 		return nil, err
 	}
-	value := make([]byte, found.len)
-	copy(value, found.raw())
+	value := clone(found.raw())
 	t.tx.unlock()
 	return value, nil
 }
 
 // GetRaw is Get without a copy. The bytes are not to be changed, and are gone when the transaction
 // ends, is reset, renewed or parked; in one that writes with its next change. What reads them after
-// that reads other bytes, or crashes.
+// that reads other bytes, or crashes. They do not keep the transaction: one of BeginRead that is
+// not reachable any more ends, so end it behind the last use, as by defer tx.Rollback().
 func (t *Table) GetRaw(key []byte) ([]byte, error) {
 	found, is, err := t.look(key)
 	if !is {
@@ -200,7 +200,12 @@ func (t *Table) pick(which C.int, key []byte) (k, v []byte, err error) {
 	return clone(found[0].raw()), clone(found[1].raw()), nil
 }
 
-func clone(bytes []byte) []byte { return append(make([]byte, 0, len(bytes)), bytes...) }
+// clone is a copy that is not nil. In these very words the compiler does not clear what it makes.
+func clone(bytes []byte) []byte {
+	made := make([]byte, len(bytes))
+	copy(made, bytes)
+	return made
+}
 
 // First returns the record with the lowest key; a nil key if there is none.
 func (t *Table) First() (key, value []byte, err error) { return t.pick(C.GO_FIRST, nil) }

@@ -375,12 +375,14 @@ type handle struct {
 
 func (tx *Tx) open(name string, isMulti, creates bool, with TableOptions) (h handle, err error) {
 	h = handle{tx: tx, isMulti: isMulti}
+	lock := tx.lock
 	if creates {
-		err = tx.lockChange()
-	} else {
-		err = tx.lock()
+		if err := with.check(); err != nil {
+			return h, err
+		}
+		lock = tx.lockChange
 	}
-	if err != nil {
+	if err := lock(); err != nil {
 		return h, err
 	}
 	defer tx.unlock()
