@@ -395,3 +395,107 @@ func TestBatchWithoutSync(t *testing.T) {
 		t.Error("it is not flushed")
 	}
 }
+
+// What is called after the end is an error where bbolt has one.
+func TestErrorsAfterTheEnd(t *testing.T) {
+	db := open(t)
+	for _, writable := range []bool{true, false} {
+		var tx *bolt.Tx
+		var bucket *bolt.Bucket
+		var cursor *bolt.Cursor
+		tx, err := db.Begin(true)
+		must(t, err)
+		bucket, err = tx.CreateBucketIfNotExists(b("t"))
+		must(t, err)
+		must(t, bucket.Put(b("k"), b("v")))
+		if !writable {
+			must(t, tx.Commit())
+			tx, err = db.Begin(false)
+			must(t, err)
+			bucket = tx.Bucket(b("t"))
+		}
+		cursor = bucket.Cursor()
+		must(t, tx.Rollback())
+		nothing := func(k []byte) error { return nil }
+		for what, err := range map[string]error{
+			"commit":              tx.Commit(),
+			"create":              second(tx.CreateBucket(b("u"))),
+			"create if not":       second(tx.CreateBucketIfNotExists(b("t"))),
+			"create within":       second(bucket.CreateBucketIfNotExists(b("u"))),
+			"delete bucket":       tx.DeleteBucket(b("t")),
+			"delete within":       bucket.DeleteBucket(b("u")),
+			"for each":            bucket.ForEach(func(k, v []byte) error { return nil }),
+			"for each bucket":     bucket.ForEachBucket(nothing),
+			"for each of all":     tx.ForEach(func(k []byte, b *bolt.Bucket) error { return nil }),
+			"delete of a cursor":  cursor.Delete(),
+			"delete of no bucket": tx.DeleteBucket(b("none")),
+		} {
+			if err != bolt.ErrTxClosed {
+				t.Errorf("%s: %v", what, err)
+			}
+		}
+	}
+}
+
+func second[T any](_ T, err error) error { return err }
+
+// Size is what WriteTo writes, also with free pages in the midst and at the end.
+func TestSize(t *testing.T) {
+	db := open(t)
+	for _, end := range []int{3000, 0} {
+		must(t, db.Update(func(tx *bolt.Tx) error {
+			bucket, err := tx.CreateBucketIfNotExists(b("t"))
+			must(t, err)
+			for n := range 5000 {
+				must(t, bucket.Put(fmt.Appendf(nil, "%d", n), bytes.Repeat(b("v"), 100)))
+			}
+			return nil
+		}))
+		must(t, db.Update(func(tx *bolt.Tx) error {
+			for n := end; n < 5000; n += 1 + n/4990 {
+				must(t, tx.Bucket(b("t")).Delete(fmt.Appendf(nil, "%d", n)))
+			}
+			return nil
+		}))
+		must(t, db.View(func(tx *bolt.Tx) error {
+			var copied bytes.Buffer
+			n, err := tx.WriteTo(&copied)
+			must(t, err)
+			if n != tx.Size() || n != int64(copied.Len()) {
+				t.Error(n, tx.Size(), copied.Len())
+			}
+			return nil
+		}))
+	}
+}
+
+// From beyond an end one comes back, whether there are buckets within or not.
+func TestBackFromTheEnd(t *testing.T) {
+	db := open(t)
+	must(t, db.Update(func(tx *bolt.Tx) error {
+		for _, name := range []string{"plain", "with one within"} {
+			bucket, err := tx.CreateBucket(b(name))
+			must(t, err)
+			if name != "plain" {
+				_, err := bucket.CreateBucket(b("d"))
+				must(t, err)
+			}
+			for _, key := range []string{"b", "c", "e"} {
+				must(t, bucket.Put(b(key), b("v")))
+			}
+			cursor := bucket.Cursor()
+			if k, _ := cursor.Seek(b("z")); k != nil {
+				t.Errorf("%q", k)
+			}
+			if k, _ := cursor.Prev(); string(k) != "e" {
+				t.Errorf("%s: %q", name, k)
+			}
+			cursor.First()
+			cursor.Prev()
+			if k, _ := cursor.Next(); string(k) != "b" {
+				t.Errorf("%s: %q", name, k)
+			}
+		}
+		return nil
+	}))
+}

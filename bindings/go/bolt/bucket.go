@@ -103,6 +103,9 @@ func (tx *Tx) keep(path string, table *huon.Table) *Bucket {
 
 // changeable says why a name cannot be that of a bucket that is made, moved or deleted.
 func (b *Bucket) changeable(name []byte) error {
+	if err := b.tx.closed(); err != nil {
+		return err
+	}
 	if !b.Writable() {
 		return ErrTxNotWritable
 	}
@@ -317,6 +320,9 @@ func (b *Bucket) SetSequence(v uint64) error {
 
 // ForEach calls fn for each record, and for each bucket within, whose value is nil.
 func (b *Bucket) ForEach(fn func(k, v []byte) error) error {
+	if err := b.tx.closed(); err != nil {
+		return err
+	}
 	c := b.Cursor()
 	for k, v := c.First(); k != nil; k, v = c.Next() {
 		if err := fn(k, v); err != nil {
@@ -328,6 +334,9 @@ func (b *Bucket) ForEach(fn func(k, v []byte) error) error {
 
 // ForEachBucket calls fn for each bucket within.
 func (b *Bucket) ForEachBucket(fn func(k []byte) error) error {
+	if err := b.tx.closed(); err != nil {
+		return err
+	}
 	c := b.Cursor()
 	c.records = nil
 	for k, _ := c.First(); k != nil; k, _ = c.Next() {

@@ -87,7 +87,14 @@ func (c *Cursor) Prev() (key, value []byte) {
 // step goes on in the one of both that was shown; in both, if the other way.
 func (c *Cursor) step(back bool) (key, value []byte) {
 	if c.key == nil {
-		return nil, nil
+		switch {
+		case c.back == back:
+			return nil, nil
+		case back:
+			return c.Last()
+		default:
+			return c.First()
+		}
 	}
 	if c.back != back {
 		return c.begin(back, func(s stream) (k, v []byte) { return beside(s, c.key, back) })
@@ -145,6 +152,9 @@ func (c *Cursor) ask() {
 
 // Delete deletes the record that the cursor is at; ErrIncompatibleValue if that is a bucket.
 func (c *Cursor) Delete() error {
+	if err := c.bucket.tx.closed(); err != nil {
+		return err
+	}
 	if !c.bucket.Writable() {
 		return ErrTxNotWritable
 	}

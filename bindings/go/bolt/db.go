@@ -11,9 +11,11 @@
 // As in bbolt, what Get and cursors return is good until the transaction ends, and not to be
 // changed. In a transaction that writes these are copies, which stay.
 //
-// What differs: readers and writer of any number of processes share the file. Keys have at most
-// about half a page (2022 bytes, unless Options.PageSize is larger). A sequence cannot be lowered.
-// Batch runs each function once, in a nested transaction. Close does not wait for transactions.
+// What differs: readers and writer of any number of processes share the file: a second Open gets no
+// ErrTimeout. Keys, and the paths of nested buckets, have at most about half a page (2022 bytes,
+// unless Options.PageSize is larger). A sequence cannot be lowered. Batch runs each function once,
+// in a nested transaction. A transaction that writes makes no copies. An Update within an Update
+// waits for an hour. Close does not wait for transactions.
 package bolt
 
 import (
@@ -42,6 +44,11 @@ var (
 	ErrValueTooLarge      = errors.ErrValueTooLarge
 	ErrIncompatibleValue  = errors.ErrIncompatibleValue
 	ErrSequenceLowered    = errors.ErrSequenceLowered
+	ErrMaxSizeReached     = errors.ErrMaxSizeReached
+	ErrVersionMismatch    = errors.ErrVersionMismatch
+	ErrChecksum           = errors.ErrChecksum
+	ErrInvalidMapping     = errors.ErrInvalidMapping
+	ErrFreePagesNotLoaded = errors.ErrFreePagesNotLoaded
 )
 
 // of gives an error of Huon's its name in bolt, where it has one.
@@ -63,6 +70,8 @@ func of(err error) error {
 		return ErrValueTooLarge
 	case huon.ErrBusy:
 		return ErrTimeout
+	case huon.ErrFull:
+		return ErrMaxSizeReached
 	case huon.ErrTableNotFound:
 		return ErrBucketNotFound
 	case huon.ErrTableKind, huon.ErrNameTaken:
@@ -72,6 +81,12 @@ func of(err error) error {
 	}
 	return err
 }
+
+// What bbolt takes at most. What Huon takes for a key depends on the page: see package bolt.
+const (
+	MaxKeySize   = 32768
+	MaxValueSize = (1 << 31) - 2
+)
 
 // What programs set of a bucket or database and Huon needs no more.
 const (
@@ -106,6 +121,7 @@ type Options struct {
 	MmapFlags       int
 	Mlock           bool
 	MaxSize         int
+	NoStatistics    bool
 }
 
 // DefaultOptions are those of Open with nil.
@@ -121,6 +137,13 @@ type DB struct {
 	NoFreelistSync bool
 	MaxBatchSize   int
 	MaxBatchDelay  time.Duration
+	AllocSize      int
+	MmapFlags      int
+	MaxSize        int
+	Mlock          bool
+
+	PreLoadFreelist bool
+	FreelistType    FreelistType
 
 	huon     *huon.DB
 	readOnly bool

@@ -20,6 +20,7 @@ type Tx struct {
 	// tops are the names of all buckets that are in none, once somebody has asked.
 	tops     []string
 	onCommit []func()
+	copied   int64 // bytes of a copy, once it was asked for
 	// err is the first error of a call that has no place for one.
 	err error
 }
@@ -38,6 +39,14 @@ func (tx *Tx) note(err error) {
 	}
 }
 
+// closed is ErrTxClosed if the transaction has ended.
+func (tx *Tx) closed() error {
+	if tx.huon.Ended() {
+		return ErrTxClosed
+	}
+	return nil
+}
+
 // Huon is the transaction below.
 func (tx *Tx) Huon() *huon.Tx { return tx.huon }
 
@@ -50,13 +59,24 @@ func (tx *Tx) DB() *DB { return tx.db }
 // Writable reports whether the transaction can change something.
 func (tx *Tx) Writable() bool { return tx.huon.Writable() }
 
-// Size is the bytes that WriteTo writes.
+// Size is the bytes that WriteTo writes. The first call of a transaction makes a copy to count
+// them. Of one that writes, which makes no copies, it is the part of the file in use.
 func (tx *Tx) Size() int64 {
-	info, err := tx.huon.Info()
-	if err != nil {
-		tx.note(err)
+	if tx.Writable() {
+		info, err := tx.huon.Info()
+		if err != nil {
+			tx.note(err)
+		}
+		return int64(info.UsedBytes)
 	}
-	return int64(info.UsedBytes)
+	if tx.copied == 0 {
+		size, err := tx.huon.WriteTo(io.Discard)
+		if err != nil {
+			tx.note(err)
+		}
+		tx.copied = size
+	}
+	return tx.copied
 }
 
 // OnCommit has fn called after the commit, if it succeeds.
@@ -72,6 +92,9 @@ func (tx *Tx) committed() {
 func (tx *Tx) Commit() error {
 	if tx.managed {
 		panic("managed tx commit not allowed")
+	}
+	if err := tx.closed(); err != nil {
+		return err
 	}
 	if !tx.Writable() {
 		return ErrTxNotWritable
@@ -149,8 +172,11 @@ func (tx *Tx) ForEach(fn func(name []byte, b *Bucket) error) error {
 // Cursor goes from bucket to bucket, of those that are in no other; values are nil.
 func (tx *Tx) Cursor() *Cursor { return tx.root().Cursor() }
 
+// CheckOption is for those of bbolt, of which there is none.
+type CheckOption func()
+
 // Check checks the whole file, and sends what is wrong.
-func (tx *Tx) Check() <-chan error {
+func (tx *Tx) Check(...CheckOption) <-chan error {
 	problems := make(chan error)
 	go func() {
 		defer close(problems)

@@ -19,4 +19,13 @@ var (
 	ErrValueTooLarge      = errors.New("value too large")
 	ErrIncompatibleValue  = errors.New("incompatible value")
 	ErrSequenceLowered    = errors.New("a sequence cannot be lowered")
+	ErrMaxSizeReached     = errors.New("database reached maximum size")
+
+	// Nothing of Huon's makes these.
+	ErrVersionMismatch    = errors.New("version mismatch")
+	ErrChecksum           = errors.New("checksum error")
+	ErrInvalidMapping     = errors.New("database isn't correctly mapped")
+	ErrFreePagesNotLoaded = errors.New("free pages are not pre-loaded")
+	ErrDifferentDB        = errors.New("the source and target buckets are in different database files")
+	ErrSameBuckets        = errors.New("the source and target are the same bucket")
 )
