@@ -3,7 +3,11 @@
 // readers and writer never wait for each other.
 //
 //	db, err := huon.Open("people.huon", nil)
-//	err = db.Update(true, func(tx *huon.Tx) error {
+//	if err != nil {
+//		return err
+//	}
+//	defer db.Close()
+//	return db.Update(true, func(tx *huon.Tx) error {
 //		ages, err := tx.CreateTable("ages")
 //		if err != nil {
 //			return err

@@ -109,6 +109,42 @@ func ExampleError() {
 	// no table
 }
 
+// What the page about all languages shows.
+func ages() error {
+	db, err := huon.Open("people.huon", nil)
+	if err != nil {
+		return err
+	}
+	defer db.Close()
+	mustSync := true
+	err = db.Update(mustSync, func(tx *huon.Tx) error {
+		ages, err := tx.CreateTable("ages")
+		if err != nil {
+			return err
+		}
+		return errors.Join(ages.Put([]byte("ada"), []byte("36")), ages.Put([]byte("alan"), []byte("41")))
+	})
+	if err != nil {
+		return err
+	}
+	return db.View(func(tx *huon.Tx) error {
+		ages, err := tx.Table("ages")
+		if err != nil {
+			return err
+		}
+		people := ages.Prefix([]byte("a"))
+		for name, age := range people.All() {
+			fmt.Printf("%s is %s\n", name, age)
+		}
+		return people.Err()
+	})
+}
+
+func TestAges(t *testing.T) {
+	t.Chdir(t.TempDir())
+	must(t, ages())
+}
+
 // The README shows what runs here: each of its pieces of Go is a piece of these files.
 func TestReadme(t *testing.T) {
 	var sources string
@@ -119,14 +155,16 @@ func TestReadme(t *testing.T) {
 	}
 	readme, err := os.ReadFile("README.md")
 	must(t, err)
-	pieces := strings.Split(string(readme), "```go\n")[1:]
+	languages, err := os.ReadFile("../../docs/LANGUAGES.md")
+	must(t, err)
+	pieces := strings.Split(string(readme)+string(languages), "```go\n")[1:]
 	for _, piece := range pieces {
 		piece, _, _ = strings.Cut(piece, "```")
 		if !strings.Contains(sources, strings.TrimPrefix(trimmed(piece), "import ")) {
 			t.Errorf("no test runs this:\n%s", piece)
 		}
 	}
-	if len(pieces) != 5 {
+	if len(pieces) != 6 {
 		t.Error(len(pieces))
 	}
 	var _ *bolt.DB
