@@ -357,14 +357,20 @@ static inline go_number go_get_many(uintptr_t txn, go_table table, const uint8_t
     return go_told_number(code, found);
 }
 
-enum { GO_FIRST, GO_LAST, GO_AT_OR_ABOVE, GO_AT_OR_BELOW, GO_POP_FIRST, GO_POP_LAST };
+enum {
+    GO_FIRST, GO_LAST, GO_POP_FIRST, GO_POP_LAST, GO_AT_OR_ABOVE, GO_AT_OR_BELOW, GO_OF_MULTI
+};
 
-static inline go_pair go_pick(uintptr_t txn, go_table table, int which, const uint8_t *key,
-                              size_t key_len)
+static inline go_pair go_pick(uintptr_t txn, bool is_multi, go_table table, int which,
+                              const uint8_t *key, size_t key_len)
 {
     huon_pair pair = {{NULL, 0}, {NULL, 0}};
     int code;
-    switch (which) {
+    switch (is_multi ? GO_OF_MULTI + which : which) {
+    case GO_OF_MULTI + GO_FIRST: code = huon_multi_first(GO_TXN, GO_MULTI, &pair); break;
+    case GO_OF_MULTI + GO_LAST: code = huon_multi_last(GO_TXN, GO_MULTI, &pair); break;
+    case GO_OF_MULTI + GO_POP_FIRST: code = huon_multi_pop_first(GO_TXN, GO_MULTI, &pair); break;
+    case GO_OF_MULTI + GO_POP_LAST: code = huon_multi_pop_last(GO_TXN, GO_MULTI, &pair); break;
     case GO_FIRST: code = huon_first(GO_TXN, GO_TABLE, &pair); break;
     case GO_LAST: code = huon_last(GO_TXN, GO_TABLE, &pair); break;
     case GO_AT_OR_ABOVE: code = huon_at_or_above(GO_TXN, GO_TABLE, GO_KEY, &pair); break;
@@ -550,6 +556,27 @@ static inline go_number go_multi_pair(uintptr_t txn, go_table table, int what, c
     default: code = huon_multi_remove(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE);
     }
     return go_told_number(code, is_new);
+}
+
+static inline go_done go_multi_update(uintptr_t txn, go_table table, const uint8_t *key,
+                                      size_t key_len, const uint8_t *old, size_t old_len,
+                                      const uint8_t *value, size_t value_len)
+{
+    return go_told(huon_multi_update(GO_TXN, GO_MULTI, GO_KEY, go_slice(old, old_len), GO_VALUE));
+}
+
+/* The most values of go_multi_put_many. */
+enum { GO_VALUES_MOST = 256 };
+
+/* Values that lie one behind another, each up to its end. */
+static inline go_done go_multi_put_many(uintptr_t txn, go_table table, const uint8_t *key,
+                                        size_t key_len, const uint8_t *values,
+                                        const uint32_t *ends, size_t count)
+{
+    huon_bytes each[GO_VALUES_MOST];
+    size_t at = 0;
+    for (size_t i = 0; i < count; at = ends[i++]) each[i] = go_slice(values + at, ends[i] - at);
+    return go_told(huon_multi_put_many(GO_TXN, GO_MULTI, GO_KEY, each, count, NULL));
 }
 
 static inline go_number go_multi_set(uintptr_t txn, go_table table, const uint8_t *key,

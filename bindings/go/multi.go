@@ -4,10 +4,18 @@ package huon
 // #cgo nocallback go_multi_get
 // #cgo noescape go_multi_pair
 // #cgo nocallback go_multi_pair
+// #cgo noescape go_multi_put_many
+// #cgo nocallback go_multi_put_many
+// #cgo noescape go_multi_update
+// #cgo nocallback go_multi_update
 // #include "bridge.h"
 import "C"
 
-import "iter"
+import (
+	"bytes"
+	"iter"
+	"math"
+)
 
 // Multi is a multimap in a transaction: a key may have many values, in order and none twice.
 type Multi struct{ handle }
@@ -86,14 +94,79 @@ func (m *Multi) Delete(key, value []byte) (bool, error) {
 	return code == ok && err == nil, err
 }
 
-// PutMany adds many pairs.
+// PutMany adds many pairs: values of one key that come one after another by few descents. What came
+// before an error may be stored.
 func (m *Multi) PutMany(pairs iter.Seq2[[]byte, []byte]) error {
+	r := run{m: m}
 	for key, value := range pairs {
-		if _, err := m.Put(key, value); err != nil {
-			return err
+		if !r.add(key, value) {
+			if err := r.flush(); err != nil {
+				return err
+			}
+			r.add(key, value)
 		}
 	}
-	return nil
+	return r.flush()
+}
+
+// run is values of one key, to be put together.
+type run struct {
+	m           *Multi
+	key, values []byte
+	ends        []C.uint32_t
+}
+
+// The most bytes of values that are put together, but for a longer one.
+const runMost = 64 << 10
+
+// add adds a value; false if it does not belong to the run.
+func (r *run) add(key, value []byte) bool {
+	if len(r.ends) == 0 {
+		r.key = append(r.key[:0], key...)
+	} else if !bytes.Equal(key, r.key) || len(r.ends) == C.GO_VALUES_MOST ||
+		len(r.values)+len(value) > runMost {
+		return false
+	}
+	// No value of a multimap is so long: C says so.
+	value = value[:min(len(value), math.MaxInt32)]
+	r.values = append(r.values, value...)
+	r.ends = append(r.ends, C.uint32_t(len(r.values)))
+	return true
+}
+
+func (r *run) flush() error {
+	if len(r.ends) == 0 {
+		return nil
+	}
+	m := r.m
+	if len(r.ends) == 1 {
+		_, err := m.Put(r.key, r.values)
+		r.values, r.ends = r.values[:0], r.ends[:0]
+		return err
+	}
+	if err := m.tx.lockChange(); err != nil {
+		return err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(r.key)
+	valuesPtr, _ := ptr(r.values)
+	count := C.size_t(len(r.ends))
+	told := C.go_multi_put_many(m.tx.handle, m.raw, keyPtr, keyLen, valuesPtr, &r.ends[0], count)
+	r.values, r.ends = r.values[:0], r.ends[:0]
+	return done(told)
+}
+
+// Update puts a value in the place of another one of a key. It reports whether that was there.
+func (m *Multi) Update(key, old, value []byte) (bool, error) {
+	if err := m.tx.lockChange(); err != nil {
+		return false, err
+	}
+	defer m.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	oldPtr, oldLen := ptr(old)
+	valuePtr, valueLen := ptr(value)
+	return either(C.go_multi_update(m.tx.handle, m.raw, keyPtr, keyLen, oldPtr, oldLen, valuePtr,
+		valueLen), notFound)
 }
 
 // Set has a key have this value alone, and returns how many it had.

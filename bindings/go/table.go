@@ -178,40 +178,12 @@ func (c *copier) copy(bytes []byte) []byte {
 	return made
 }
 
-// pick finds a record, or takes it out.
-func (t *Table) pick(which C.int, key []byte) (k, v []byte, err error) {
-	lock := t.tx.lock
-	if which == C.GO_POP_FIRST || which == C.GO_POP_LAST {
-		lock = t.tx.lockChange
-	}
-	if err := lock(); err != nil {
-		return nil, nil, err
-	}
-	defer t.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	told := C.go_pick(t.tx.handle, t.raw, which, keyPtr, keyLen)
-	if told.code == notFound {
-		return nil, nil, nil
-	}
-	if told.code != ok {
-		return nil, nil, failure(told.code, told.fault)
-	}
-	found := (*[2]span)(unsafe.Pointer(&told.pair))
-	return clone(found[0].raw()), clone(found[1].raw()), nil
-}
-
 // clone is a copy that is not nil. In these very words the compiler does not clear what it makes.
 func clone(bytes []byte) []byte {
 	made := make([]byte, len(bytes))
 	copy(made, bytes)
 	return made
 }
-
-// First returns the record with the lowest key; a nil key if there is none.
-func (t *Table) First() (key, value []byte, err error) { return t.pick(C.GO_FIRST, nil) }
-
-// Last returns the record with the highest key.
-func (t *Table) Last() (key, value []byte, err error) { return t.pick(C.GO_LAST, nil) }
 
 // AtOrAbove returns the record with the lowest key that is not below the given one.
 func (t *Table) AtOrAbove(at []byte) (key, value []byte, err error) {
@@ -222,12 +194,6 @@ func (t *Table) AtOrAbove(at []byte) (key, value []byte, err error) {
 func (t *Table) AtOrBelow(at []byte) (key, value []byte, err error) {
 	return t.pick(C.GO_AT_OR_BELOW, at)
 }
-
-// PopFirst removes the record with the lowest key, and returns it.
-func (t *Table) PopFirst() (key, value []byte, err error) { return t.pick(C.GO_POP_FIRST, nil) }
-
-// PopLast removes the record with the highest key, and returns it.
-func (t *Table) PopLast() (key, value []byte, err error) { return t.pick(C.GO_POP_LAST, nil) }
 
 // Put stores a value under a key, over the one that is there.
 func (t *Table) Put(key, value []byte) error {

@@ -538,3 +538,38 @@ func (h *handle) CountRange(from, to []byte) (uint64, error) {
 func (h *handle) EstimateRange(from, to []byte) (uint64, error) {
 	return h.ofRange(C.GO_ESTIMATE, from, to)
 }
+
+// pick finds a record, or takes it out.
+func (h *handle) pick(which C.int, key []byte) (k, v []byte, err error) {
+	lock := h.tx.lock
+	if which == C.GO_POP_FIRST || which == C.GO_POP_LAST {
+		lock = h.tx.lockChange
+	}
+	if err := lock(); err != nil {
+		return nil, nil, err
+	}
+	defer h.tx.unlock()
+	keyPtr, keyLen := ptr(key)
+	told := C.go_pick(h.tx.handle, C.bool(h.isMulti), h.raw, which, keyPtr, keyLen)
+	if told.code == notFound {
+		return nil, nil, nil
+	}
+	if told.code != ok {
+		return nil, nil, failure(told.code, told.fault)
+	}
+	found := (*[2]span)(unsafe.Pointer(&told.pair))
+	return clone(found[0].raw()), clone(found[1].raw()), nil
+}
+
+// First returns the record with the lowest key, of a multimap the first pair; a nil key if there is
+// none.
+func (h *handle) First() (key, value []byte, err error) { return h.pick(C.GO_FIRST, nil) }
+
+// Last returns the record with the highest key.
+func (h *handle) Last() (key, value []byte, err error) { return h.pick(C.GO_LAST, nil) }
+
+// PopFirst removes the record with the lowest key, and returns it.
+func (h *handle) PopFirst() (key, value []byte, err error) { return h.pick(C.GO_POP_FIRST, nil) }
+
+// PopLast removes the record with the highest key, and returns it.
+func (h *handle) PopLast() (key, value []byte, err error) { return h.pick(C.GO_POP_LAST, nil) }
