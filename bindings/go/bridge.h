@@ -182,6 +182,20 @@ static inline go_number go_sync(uintptr_t env)
     return go_told_number(code, id);
 }
 
+static inline go_number go_flush_if_due(uintptr_t env)
+{
+    bool flushed = false;
+    int code = huon_flush_if_due(GO_ENV, &flushed);
+    return go_told_number(code, flushed);
+}
+
+static inline go_number go_clear_dead_readers(uintptr_t env)
+{
+    uint32_t count = 0;
+    int code = huon_clear_dead_readers(GO_ENV, &count);
+    return go_told_number(code, count);
+}
+
 static inline go_number go_wait_for_commit(uintptr_t env, uint64_t after, int64_t wait_ms)
 {
     uint64_t id = 0;

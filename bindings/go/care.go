@@ -435,6 +435,17 @@ type Reader struct {
 	TxID, IDsBehind uint64
 	Age             time.Duration
 	IsParked        bool
+	IsGuest         bool // it may not write the lock file: only its snapshot is known
+}
+
+// ClearDeadReaders gives up the snapshots of processes that have died, and returns how many there
+// were. Writers do so themselves.
+func (db *DB) ClearDeadReaders() (uint64, error) {
+	if err := db.enterC(); err != nil {
+		return 0, err
+	}
+	defer db.leaveC()
+	return number(C.go_clear_dead_readers(db.env))
 }
 
 // Readers are the read transactions of all processes, the oldest snapshot first.
@@ -461,6 +472,7 @@ func (db *DB) Readers() ([]Reader, error) {
 				TxID: uint64(r.txnid), IDsBehind: uint64(r.ids_behind),
 				Age:      time.Duration(r.age_ms) * time.Millisecond,
 				IsParked: bool(r.is_parked),
+				IsGuest:  bool(r.is_guest),
 			}
 		}
 		runtime.KeepAlive(room)

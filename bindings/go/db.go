@@ -313,6 +313,18 @@ func (db *DB) Sync() (uint64, error) {
 	return number(C.go_sync(db.env))
 }
 
+// FlushIfDue makes a checkpoint if Options.FlushAfter or FlushAfterBytes ask for one, as commits
+// do, and reports whether it did: for a timer of a program that commits seldom. It costs next to
+// nothing if none is due.
+func (db *DB) FlushIfDue() (bool, error) {
+	if err := db.enterC(); err != nil {
+		return false, err
+	}
+	defer db.leaveC()
+	flushed, err := number(C.go_flush_if_due(db.env))
+	return flushed != 0, err
+}
+
 // WaitForCommit waits until there is a commit after the snapshot of that id, of any process, and
 // returns the id of the newest one. Hold no transaction meanwhile.
 func (db *DB) WaitForCommit(ctx context.Context, after uint64) (uint64, error) {

@@ -35,6 +35,7 @@ const (
 	ErrVersion            Code = C.HUON_VERSION_UNKNOWN
 	ErrPageSize           Code = C.HUON_PAGE_SIZE
 	ErrPoisoned           Code = C.HUON_POISONED // a flush failed: open the file anew
+	ErrForked             Code = C.HUON_FORKED   // the database is that of the parent process
 	ErrIO                 Code = C.HUON_IO       // errors.Is also finds the syscall.Errno
 	ErrCorrupt            Code = C.HUON_CORRUPT
 	ErrTooManyOpen        Code = C.HUON_ENVIRONMENTS_FULL
@@ -62,6 +63,8 @@ const (
 	ErrBadTx Code = C.HUON_BAD_TXN
 	// ErrBadArgument: an argument makes no sense.
 	ErrBadArgument Code = C.HUON_BAD_ARGUMENT
+	// ErrTooMany: there are more transactions, or databases, than handles.
+	ErrTooMany Code = C.HUON_TOO_MANY
 	// ErrPanic: a bug in Huon, stopped at its border.
 	ErrPanic Code = C.HUON_PANIC
 	// ErrStillOpen: what Close says while transactions are open. They stay good.

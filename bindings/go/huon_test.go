@@ -779,3 +779,26 @@ func TestParkedReaders(t *testing.T) {
 	refused(t, tx.Unpark(), huon.ErrEvicted)
 	must(t, tx.Rollback())
 }
+
+// What is committed lazily is flushed when it is due, by a program that asks.
+func TestFlushIfDue(t *testing.T) {
+	db := open(t, &huon.Options{Durability: huon.Lazy, FlushAfter: time.Hour})
+	fill(t, db, "t", 1)
+	if flushed, err := db.FlushIfDue(); flushed || err != nil {
+		t.Error(flushed, err)
+	}
+	other := open(t, &huon.Options{Durability: huon.Lazy, FlushAfter: time.Millisecond})
+	fill(t, other, "t", 1)
+	time.Sleep(5 * time.Millisecond)
+	for _, due := range []bool{true, false} {
+		if flushed, err := other.FlushIfDue(); flushed != due || err != nil {
+			t.Error(flushed, err)
+		}
+	}
+	must(t, db.View(func(tx *huon.Tx) error {
+		if n, err := db.ClearDeadReaders(); n != 0 || err != nil {
+			t.Error(n, err)
+		}
+		return second(table(t, tx, "t").Get(key(0)))
+	}))
+}
