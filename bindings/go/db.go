@@ -239,60 +239,75 @@ func (db *DB) beginWrite(ctx context.Context, timeout time.Duration) (*Tx, error
 	if err := ctx.Err(); err != nil {
 		return nil, err
 	}
-	deadline := time.Now().Add(timeout)
-	if err := db.enter(ctx, timeout); err != nil {
+	left, err := db.enter(ctx, timeout)
+	if err != nil {
 		return nil, err
 	}
+	tx, err := db.tryWrite(0)
+	if isCode(err, ErrBusy) && left > 0 { // Only now a look at the clock is worth while.
+		tx, err = db.waitToWrite(ctx, time.Now().Add(left))
+	}
+	if err != nil {
+		db.leave()
+	}
+	return tx, err
+}
+
+// waitToWrite waits for a writer of another process, or for a thread that has the last one's.
+func (db *DB) waitToWrite(ctx context.Context, deadline time.Time) (*Tx, error) {
 	for {
-		if err := db.enterC(); err != nil {
-			db.leave()
-			return nil, err
-		}
 		left := time.Until(deadline)
-		wait := min(max(left, 0), waitSlice)
-		told := C.go_begin_write(db.env, C.int64_t(millis(wait)))
-		db.leaveC()
-		if told.code == ok {
-			tx := &Tx{db: db, handle: told.handle, writable: true}
-			tx.root = tx
-			return tx, nil
-		}
-		err := failure(told.code, told.fault)
-		// A thread that ran the writer's goroutine before runs this one now: no reason to give up.
-		if Code(told.code) == threadWrites {
-			time.Sleep(min(max(left, 0), time.Millisecond))
-			err = db.busy()
-		}
+		tx, err := db.tryWrite(min(max(left, 0), waitSlice))
 		if !isCode(err, ErrBusy) || left <= 0 {
-			db.leave()
-			return nil, err
+			return tx, err
 		}
 		if ended := ctx.Err(); ended != nil {
-			db.leave()
 			return nil, fmt.Errorf("%w: %w", ended, err)
 		}
 	}
 }
 
-// enter waits to be the one goroutine that writes.
-func (db *DB) enter(ctx context.Context, timeout time.Duration) error {
+// tryWrite waits for so long at most.
+func (db *DB) tryWrite(wait time.Duration) (*Tx, error) {
+	if err := db.enterC(); err != nil {
+		return nil, err
+	}
+	told := C.go_begin_write(db.env, C.int64_t(millis(wait)))
+	db.leaveC()
+	if told.code == ok {
+		tx := &Tx{db: db, handle: told.handle, writable: true}
+		tx.root = tx
+		return tx, nil
+	}
+	err := failure(told.code, told.fault)
+	// A thread that ran the writer's goroutine before runs this one now: no reason to give up.
+	if isCode(err, threadWrites) {
+		time.Sleep(min(wait, time.Millisecond))
+		err = db.busy()
+	}
+	return nil, err
+}
+
+// enter waits to be the one goroutine that writes, and returns what is left of the time.
+func (db *DB) enter(ctx context.Context, timeout time.Duration) (time.Duration, error) {
 	select {
 	case db.writer <- struct{}{}:
-		return nil
+		return timeout, nil
 	default:
 	}
 	if timeout <= 0 {
-		return db.busy()
+		return 0, db.busy()
 	}
+	begun := time.Now()
 	timer := time.NewTimer(timeout)
 	defer timer.Stop()
 	select {
 	case db.writer <- struct{}{}:
-		return nil
+		return timeout - time.Since(begun), nil
 	case <-ctx.Done():
-		return fmt.Errorf("%w: %w", ctx.Err(), db.busy())
+		return 0, fmt.Errorf("%w: %w", ctx.Err(), db.busy())
 	case <-timer.C:
-		return db.busy()
+		return 0, db.busy()
 	}
 }
 
