@@ -499,3 +499,38 @@ func TestBackFromTheEnd(t *testing.T) {
 		return nil
 	}))
 }
+
+// A compacted copy has all buckets, records and sequences, however small its transactions are.
+func TestCompact(t *testing.T) {
+	src, model := open(t), newNode()
+	random := rand.New(rand.NewPCG(1, 2))
+	must(t, src.Update(func(tx *bolt.Tx) error {
+		for range 1000 {
+			change(t, random, tx, model)
+		}
+		bucket, err := tx.CreateBucketIfNotExists(b("s"))
+		must(t, err)
+		model.buckets["s"] = newNode()
+		return bucket.SetSequence(7)
+	}))
+	for _, most := range []int64{0, 1, 100} {
+		dst := open(t)
+		must(t, bolt.Compact(dst, src, most))
+		must(t, dst.View(func(tx *bolt.Tx) error {
+			compare(t, tx, nil, model)
+			if n := tx.Bucket(b("s")).Sequence(); n != 7 {
+				t.Error(n)
+			}
+			return nil
+		}))
+		info, err := dst.Huon().Info()
+		must(t, err)
+		if many := info.Commits > 10; many != (most == 1) && most != 100 {
+			t.Error(info.Commits, " commits with ", most)
+		}
+		if err := bolt.Compact(dst, src, most); err != bolt.ErrBucketExists {
+			t.Error(err)
+		}
+		must(t, dst.Update(func(tx *bolt.Tx) error { return nil }))
+	}
+}
