@@ -55,12 +55,17 @@ class HuonLevel extends AbstractLevel {
       else if (!fs.existsSync(this.#location)) throw new Error(`${this.#location} does not exist`)
       this.#env = open(this.#location, { ...this.#options, create: createIfMissing })
     }
-    this.#tables = {}
-    for (const [keys, keyEncoding] of Object.entries(ENCODINGS)) {
-      for (const [values, valueEncoding] of Object.entries(ENCODINGS)) {
-        this.#tables[keys + values] =
-          this.#env.table(this.#table, { keyEncoding, valueEncoding })
+    try {
+      this.#tables = {}
+      for (const [keys, keyEncoding] of Object.entries(ENCODINGS)) {
+        for (const [values, valueEncoding] of Object.entries(ENCODINGS)) {
+          this.#tables[keys + values] =
+            this.#env.table(this.#table, { keyEncoding, valueEncoding })
+        }
       }
+    } catch (error) {
+      await this._close()
+      throw error
     }
   }
 
@@ -102,8 +107,8 @@ class HuonLevel extends AbstractLevel {
   }
 
   async _hasMany (keys, options) {
-    const reader = this.#reader(options)
-    return keys.map(key => reader.has(key))
+    const of = txn => keys.map(key => txn.table(this.#at(options)).has(key))
+    return options.snapshot === undefined ? this.#env.view(of) : of(options.snapshot.txn)
   }
 
   async _put (key, value, options) {
@@ -114,11 +119,13 @@ class HuonLevel extends AbstractLevel {
     await this.#written(this.#at(options).remove(key), options)
   }
 
-  /** What is changed in one tick is one transaction. */
   async _batch (operations, options) {
-    const changes = operations.map(({ type, key, value, ...how }) =>
-      type === 'put' ? this.#at(how).put(key, value) : this.#at(how).remove(key))
-    await this.#written(Promise.all(changes), options)
+    const changes = operations.map(({ type, key, value, ...how }) => {
+      const table = this.#at(how)
+      const make = () => type === 'put' ? table.changeOfPut(key, value) : table.changeOfRemove(key)
+      return [table, make]
+    })
+    await this.#written(this.#env.enqueueAll(changes), options)
   }
 
   async _clear (options) {

@@ -16,9 +16,14 @@ const OPTIONS = [
 ]
 const TABLE_OPTIONS = ['keyEncoding', 'valueEncoding', 'order']
 const ORDERS = ['bytes', 'reversed', 'uint32', 'uint64', 'stored']
+/** How long keys are in these orders, where all are. */
+const KEY_BYTES = [0, 0, 4, 8, 0]
 
 /** How long synchronous writers wait for others, in milliseconds, unless told otherwise. */
 const SYNC_TIMEOUT = 5000
+/** How long all others wait. */
+const LOCK_TIMEOUT = 3_600_000
+const TIMER_MAX = 2 ** 31 - 1
 
 /** Numbers before the bytes of a packed change, and where a batch is full and another begins. */
 const HEAD_BYTES = 24
@@ -27,42 +32,49 @@ const SPARE_BYTES_MAX = 1 << 20
 const NONE = 0xffffffff
 const VALUE_BYTES_MAX = 0x7ff00000
 
-/** Writes of one tick, packed one behind another. */
-class Batch {
+/** Added to what a change is: it makes a group with the next; its answer is always the same. */
+const TOGETHER = 0x80000000
+const PLAIN = 0x40000000
+
+/** Changes, packed one behind another. */
+class Packed {
   /** `bytes`: memory to begin with. */
   constructor (bytes) {
     this.bytes = bytes
-    this.view = new DataView(this.bytes.buffer)
+    this.view = new DataView(bytes.buffer)
     this.used = 0
     this.count = 0
-    this.answers = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
-    // Writes have promises of their own, which their callers look after.
-    this.answers.catch(() => {})
-    this.all = null
+    /** Where the last one begins. */
+    this.last = 0
   }
 
-  /** The promise of all writes that have nothing to answer. */
-  get done () {
-    this.all ??= this.answers.then(always)
-    return this.all
-  }
-
-  add (table, change) {
+  /** `bits` are added to what the change is. */
+  add (table, change, bits) {
     const end = this.used + HEAD_BYTES + change.bytes
     if (end > this.bytes.length) this.#grow(end)
     const { view, used } = this
-    view.setUint32(used, change.what, true)
+    view.setUint32(used, change.what | bits, true)
     view.setUint32(used + 4, table, true)
     view.setUint32(used + 8, change.flags, true)
     view.setUint32(used + 12, change.key, true)
     view.setUint32(used + 16, change.value < 0 ? NONE : change.value, true)
     view.setUint32(used + 20, change.expected < 0 ? NONE : change.expected, true)
     memory.input.copy(this.bytes, used + HEAD_BYTES, 0, change.bytes)
+    this.last = used
     this.used = end
     return this.count++
+  }
+
+  /** Takes over a group; the place of its first change. */
+  addAll (group) {
+    // It is no group with what comes behind.
+    group.view.setUint32(group.last, group.view.getUint32(group.last, true) & ~TOGETHER, true)
+    const end = this.used + group.used
+    if (end > this.bytes.length) this.#grow(end)
+    group.bytes.copy(this.bytes, this.used, 0, group.used)
+    this.used = end
+    this.count += group.count
+    return this.count - group.count
   }
 
   #grow (bytes) {
@@ -71,6 +83,50 @@ class Batch {
     this.view = new DataView(this.bytes.buffer)
     old.copy(this.bytes, 0, 0, this.used)
   }
+}
+
+/** Writes that are one transaction. */
+class Batch extends Packed {
+  /** By the number of a table, the promise of all its changes that have nothing to answer. */
+  #plain = []
+
+  constructor (bytes) {
+    super(bytes)
+    this.isLined = false
+    this.isWanted = false
+    this.answers = new Promise((resolve, reject) => {
+      this.resolve = resolve
+      this.reject = reject
+    })
+    // Writes have promises of their own, which their callers look after.
+    this.answers.catch(() => {})
+  }
+
+  /** Puts a change in; the promise of what `answer` makes of its answer. */
+  enqueue (table, answer, change) {
+    if (answer === always) {
+      this.add(table, change, PLAIN)
+      this.#plain[table] ??= this.answers.then(answers => {
+        const refused = answers?.find(one => typeof one !== 'number' && one[2] === table)
+        return refused === undefined ? true : accepted(refused)
+      })
+      return this.#plain[table]
+    }
+    this.isWanted = true
+    const at = this.add(table, change, 0)
+    return this.answers.then(answers => answer(accepted(answers[at])))
+  }
+
+  enqueueAll (group) {
+    const at = this.addAll(group)
+    return this.answers.then(answers => { if (answers !== undefined) accepted(answers[at]) })
+  }
+}
+
+/** What a change answers, or the error with which it was refused. */
+function accepted (answer) {
+  if (typeof answer === 'number') return answer
+  throw new HuonError(answer[0], answer[1])
 }
 
 /** How a program has named a table. */
@@ -104,6 +160,12 @@ class Environment {
   #keyBytesMax
   /** The write transaction that is open, if it is not forgotten. */
   #held = null
+  /** Resolves when it has ended. */
+  #ended = null
+  /** Another thread waits for the writer lock, and will give it to this one. */
+  #isAsking = false
+  /** The program has to end the one that all others wait for. */
+  #isHeldByHand = false
 
   constructor (path, options) {
     const { syncTimeout = SYNC_TIMEOUT, ...native } = known(options, OPTIONS, 'open')
@@ -155,11 +217,12 @@ class Environment {
   }
 
   #table (name, options, isMulti) {
-    this.#check()
+    // Closing waits for work.
+    if (this.ambient === null) this.#check()
     const Kind = isMulti ? Multimap : Table
     const named = this.named(name, options, isMulti)
     // One of another kind is refused now, and not when it is written.
-    rare.openTable(this.seat, name, isMulti, named.order, false)
+    rare.openTable(this.seat, name, isMulti, named.order)
     return new Kind(this, named)
   }
 
@@ -174,7 +237,7 @@ class Environment {
     const named = new Named(this, name, isMulti, given)
     named.number = seat === undefined
       ? rare.table(this.#env, name, isMulti, named.order)
-      : rare.openTable(seat, name, isMulti, named.order, false)
+      : rare.openTable(seat, name, isMulti, named.order)
     if (named.number < 0) {
       throw new HuonError('TableNotFound', `there is no table ${JSON.stringify(name)}`)
     }
@@ -194,75 +257,132 @@ class Environment {
 
   /** Has a change of a table done with all others of the tick; `make` writes it into the input. */
   enqueue ({ named }, answer, make) {
-    let change
     try {
-      this.#check()
-      if (this.isReadOnly) throw new HuonError('ReadOnly', 'the environment was opened read-only')
-      change = make()
-      this.#checkLengths(named, change)
+      const change = this.#made(named, make)
+      const batch = this.#batch ?? this.#begin()
+      const promise = batch.enqueue(named.number, answer, change)
+      if (batch.used > BATCH_BYTES) this.#flush()
+      if (change.bytes > 1 << 20) shrink()
+      return promise
     } catch (error) {
       return Promise.reject(error)
     }
-    const batch = this.#batch ?? this.#begin()
-    const at = batch.add(named.number, change)
-    if (batch.used > BATCH_BYTES) this.#flush(batch)
-    if (change.bytes > 1 << 20) shrink()
-    if (answer === always) return batch.done
-    return batch.answers.then(answers => answer(answers[at]))
   }
 
-  /** A refusal in the middle of a batch would be one of all. */
+  /** Has changes done, or none of them: pairs of a table and what makes one. */
+  async enqueueAll (changes) {
+    const group = new Packed(Buffer.allocUnsafeSlow(4096))
+    for (const [{ named }, make] of changes) {
+      group.add(named.number, this.#made(named, make), TOGETHER)
+    }
+    shrink()
+    if (group.count === 0) return
+    if (this.#batch !== null && this.#batch.used + group.used > BATCH_BYTES) this.#flush()
+    const batch = this.#batch ?? this.#begin()
+    const promise = batch.enqueueAll(group)
+    if (batch.used > BATCH_BYTES) this.#flush()
+    await promise
+  }
+
+  /** A change whose bytes are in the input. */
+  #made (named, make) {
+    this.#check()
+    if (this.isReadOnly) throw new HuonError('ReadOnly', 'the environment was opened read-only')
+    const change = make()
+    this.#checkLengths(named, change)
+    return change
+  }
+
+  /** What can be refused here is not done and undone there. */
   #checkLengths ({ isMulti, order }, { what, key, value }) {
     if (what > REMOVE) return
     const max = this.#keyBytesMax
     if (what !== REMOVE && key > max) throw tooLong('KeyTooLong', 'the key', key, max)
     if (isMulti && value > max) throw tooLong('SortedValueTooLong', 'the value', value, max)
     if (value > VALUE_BYTES_MAX) throw tooLong('ValueTooLong', 'the value', value, VALUE_BYTES_MAX)
-    const length = { uint32: 4, uint64: 8 }[ORDERS[order]] ?? key
-    if (key !== length) throw new HuonError('KeyLength', `keys of this table have ${length} bytes`)
+    const length = KEY_BYTES[order]
+    if (length > 0 && key !== length) {
+      throw new HuonError('KeyLength', `keys of this table have ${length} bytes`)
+    }
   }
 
   #begin () {
     const batch = new Batch(this.#spare ?? Buffer.allocUnsafeSlow(4096))
     this.#spare = null
     this.#batch = batch
-    setImmediate(() => this.#flush(batch))
+    setImmediate(() => this.#line(batch))
     return batch
   }
 
-  #flush (batch) {
-    if (this.#batch !== batch) return
-    this.#batch = null
-    this.#enter(async () => {
-      try {
-        batch.resolve(await ask(job => {
-          done(native.submit(this.#env, job, batch.used, batch.bytes))
-          // They were copied: the next batch may have the memory.
-          if (batch.bytes.length <= SPARE_BYTES_MAX) this.#spare = batch.bytes
-        }))
-      } catch (error) {
-        batch.reject(error)
-      }
+  /** Queues a batch at the end of its tick. If it has to wait, it goes on taking writes. */
+  #line (batch) {
+    if (batch.isLined) return
+    batch.isLined = true
+    if (!this.#isRunning) this.#batch = null
+    this.#enter(() => this.#submit(batch), error => {
+      if (this.#batch === batch) this.#batch = null
+      batch.reject(error)
     })
   }
 
+  /** Has the batch take no more: what follows comes behind it. */
+  #flush () {
+    if (this.#batch === null) return
+    this.#line(this.#batch)
+    this.#batch = null
+  }
+
+  async #submit (batch) {
+    if (this.#batch === batch) {
+      // All writes of this tick are to be together.
+      await new Promise(setImmediate)
+      if (this.#batch === batch) this.#batch = null
+    }
+    try {
+      batch.resolve(await ask(job => {
+        done(native.submit(this.#env, job, batch.used, batch.bytes, batch.isWanted ? 1 : 0))
+        // They were copied: the next batch may have the memory.
+        if (batch.bytes.length <= SPARE_BYTES_MAX) this.#spare = batch.bytes
+      }))
+    } catch (error) {
+      batch.reject(error)
+    }
+  }
+
   /** Runs `job`, which fails never, behind all others. */
-  #enter (job) {
+  #enter (run, refuse) {
+    const job = { run, refuse, timer: undefined }
     this.#jobs.push(job)
     if (!this.#isRunning) this.#next()
+    else if (this.#isHeldByHand) this.#watch(job)
   }
 
   async #next () {
     this.#isRunning = true
-    while (this.#jobs.length > 0) await this.#jobs.shift()()
+    while (this.#jobs.length > 0) await this.#jobs.shift().run()
     this.#isRunning = false
   }
 
+  /** Refuses a job, if a transaction that the program has to end itself lasts too long. */
+  #watch (job) {
+    const { lockTimeout = LOCK_TIMEOUT } = this.#options
+    job.timer = setTimeout(() => {
+      this.#jobs.splice(this.#jobs.indexOf(job), 1)
+      job.refuse(new HuonError('Busy', 'a write transaction of this environment is open'))
+    }, Math.min(lockTimeout, TIMER_MAX))
+  }
+
+  /** What runs in a transaction would wait for itself. */
+  #checkOutside () {
+    if (this.ambient !== null) throw misuse('a transaction is open here, for which this would wait')
+  }
+
   /** Behind all writes so far. */
-  #behindAll () {
-    if (this.#batch !== null) this.#flush(this.#batch)
-    if (!this.#isRunning) return Promise.resolve()
-    return new Promise(resolve => this.#enter(async () => resolve()))
+  async #behindAll () {
+    this.#checkOutside()
+    this.#flush()
+    if (!this.#isRunning) return
+    await new Promise((resolve, reject) => this.#enter(async () => resolve(), reject))
   }
 
   /** Resolves when all writes so far are visible. */
@@ -272,7 +392,14 @@ class Environment {
 
   /** Resolves when all writes so far are durable. */
   get flushed () {
-    return this.#behindAll().then(() => this.sync()).then(() => undefined)
+    return this.#allFlushed()
+  }
+
+  async #allFlushed () {
+    this.#check()
+    await this.#behindAll()
+    // It may be closing by now, behind this.
+    await ask(job => rare.sync(this.#env, job))
   }
 
   // Transactions.
@@ -293,7 +420,9 @@ class Environment {
       txn.end()
       throw error
     }
-    if (typeof result?.then === 'function') return result.finally(() => txn.end())
+    if (typeof result?.then === 'function') {
+      return Promise.resolve(result).finally(() => txn.end())
+    }
     txn.end()
     return result
   }
@@ -307,32 +436,31 @@ class Environment {
   #write (isOfWork) {
     this.#check()
     if (this.ambient !== null) throw misuse('a transaction is open here: nest in it')
-    if (this.#batch !== null) this.#flush(this.#batch)
+    this.#flush()
     const asked = { isOfWork }
     const begun = new Promise((resolve, reject) => Object.assign(asked, { resolve, reject }))
-    this.#enter(() => this.#waitForEnd(asked))
+    this.#enter(() => this.#waitForEnd(asked), asked.reject)
     return begun
   }
 
   /** Begins a write transaction, and waits until it has ended. */
   async #waitForEnd (asked) {
-    let left
-    const ended = new Promise(resolve => { left = resolve })
     try {
       if (!asked.isOfWork) this.#check()
-      const seat = await this.#seatToWrite()
-      this.#give(seat, left, asked)
+      this.#give(await this.#seatToWrite(), asked)
     } catch (error) {
       asked.reject(error)
       return
     }
-    await ended
+    await this.#ended
   }
 
   /** Gives it to its caller, and keeps nothing by which it could be reached. */
-  #give (seat, left, asked) {
-    const txn = this.#hold(seat, left)
+  #give (seat, asked) {
+    const txn = this.#hold(seat)
     txn.isOfWork = asked.isOfWork
+    this.#isHeldByHand = !asked.isOfWork
+    if (this.#isHeldByHand) for (const job of this.#jobs) this.#watch(job)
     asked.resolve(txn)
     asked.resolve = asked.reject = null
   }
@@ -343,12 +471,21 @@ class Environment {
     } catch (error) {
       if (error.code !== 'Busy') throw error
     }
-    return ask(job => rare.beginWriteLater(this.#env, job))
+    this.#isAsking = true
+    try {
+      return await ask(job => rare.beginWriteLater(this.#env, job))
+    } finally {
+      this.#isAsking = false
+    }
   }
 
-  #hold (seat, left) {
+  #hold (seat) {
+    let left
+    this.#ended = new Promise(resolve => { left = resolve })
     const txn = new WriteTransaction(this, seat, () => {
       this.#held = null
+      this.#isHeldByHand = false
+      for (const { timer } of this.#jobs) clearTimeout(timer)
       left()
     })
     this.#held = new WeakRef(txn)
@@ -362,7 +499,8 @@ class Environment {
     if (this.#held !== null) {
       throw new HuonError('Busy', 'a write transaction of this environment is open')
     }
-    return this.#hold(rare.beginWrite(this.#env, timeout), () => {})
+    // The lock that is asked for may be held already, for a time when this thread does not wait.
+    return this.#hold(rare.beginWrite(this.#env, this.#isAsking ? 0 : timeout))
   }
 
   /** Runs `work` in a write transaction: commits what it did, or undoes all if it throws. */
@@ -373,17 +511,18 @@ class Environment {
     const txn = await this.#write(true)
     this.#storage ??= new AsyncLocalStorage()
     this.writing = txn
-    let result
     try {
-      result = await this.#storage.run(txn, work, txn)
+      const result = await this.#storage.run(txn, work, txn)
+      this.writing = null
+      if (!txn.isEnded) await txn.commit({ durability })
+      return result
     } catch (error) {
       txn.abort()
       throw error
     } finally {
-      this.writing = null
+      // Behind a commit it may be another one.
+      if (this.writing === txn) this.writing = null
     }
-    if (!txn.isEnded) await txn.commit({ durability })
-    return result
   }
 
   /** The same at once, for a `work` that is synchronous. */
@@ -394,17 +533,17 @@ class Environment {
     const txn = this.writeSync(timeout === undefined ? undefined : { timeout })
     txn.isSync = true
     this.writing = txn
-    let result
     try {
-      result = synchronous(work(txn))
+      const result = synchronous(work(txn))
+      this.writing = null
+      if (!txn.isEnded) txn.commitSync({ durability })
+      return result
     } catch (error) {
       txn.abort()
       throw error
     } finally {
       this.writing = null
     }
-    if (!txn.isEnded) txn.commitSync({ durability })
-    return result
   }
 
   // Care.
@@ -443,6 +582,7 @@ class Environment {
 
   async compact (options) {
     this.#check()
+    this.#checkOutside()
     const { target, timeLimit } = known(options, ['target', 'timeLimit'], 'compact')
     return report(ask(job => rare.compact(this.#env, job, target, timeLimit)))
   }
@@ -486,6 +626,8 @@ class Environment {
     const held = this.#held?.deref()
     if (held?.isOfWork === false) held.abort()
     await behind
+    // One that is being committed, and was not begun behind others.
+    if (this.#held?.deref() !== undefined) await this.#ended
     await ask(job => rare.close(this.#env, job))
   }
 

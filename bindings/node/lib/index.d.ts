@@ -98,6 +98,7 @@ export interface Bounds<K> {
 export interface RangeOptions<K> extends Bounds<K> {
   /** From the end. */
   reverse?: boolean
+  /** A whole number; none if it is below 0. */
   limit?: number
   /** False: each of its calls looks at the newest snapshot, and none is kept meanwhile. */
   snapshot?: boolean
@@ -169,6 +170,7 @@ export interface PutOptions<V> {
 export interface Writer<K, V> extends Reader<K, V> {
   /** Whether it was put: false if its condition does not hold. */
   put (key: K, value: V, options?: PutOptions<V>): boolean
+  /** How many they were. Outside of a transaction all of them are put, or none. */
   putMany (records: Iterable<readonly [K, V]>): number
   /** Puts a record behind all others. */
   append (key: K, value: V): boolean

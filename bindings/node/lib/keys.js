@@ -176,6 +176,7 @@ function bad () {
 }
 
 function readOrdered (buffer, start, end) {
+  if (start === end) return bad()
   const tag = buffer[start]
   if (tag >= SPACE) return readText(buffer, start, end)
   switch (tag) {
@@ -183,7 +184,8 @@ function readOrdered (buffer, start, end) {
     case NUMBER: return end === start + 9 ? readNumber(buffer, start) : bad()
     case ARRAY: return new Items(buffer, start + 1, end).read()
     case BYTES: return Buffer.from(buffer.subarray(start + 1, end))
-    case BIGINT: return readBigint(buffer, start)
+    case BIGINT:
+      return end === start + 2 + bigintBytes(buffer, start) ? readBigint(buffer, start) : bad()
     case NULL: return null
     case FALSE: return false
     case TRUE: return true
@@ -214,7 +216,7 @@ class Items {
         return this.at <= this.end ? readNumber(buffer, at) : bad()
       case BIGINT:
         this.at += 2 + bigintBytes(buffer, at)
-        return readBigint(buffer, at)
+        return this.at <= this.end ? readBigint(buffer, at) : bad()
       case ARRAY:
         this.at++
         return this.read()

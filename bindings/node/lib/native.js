@@ -4,6 +4,8 @@
 // `memory.input`, and leave what they read in `memory.output`; none of it is ever handed out to a
 // program except pieces of the output that are not written again.
 
+const { markAsUntransferable } = require('node:worker_threads')
+
 const { HuonError } = require('./errors')
 
 const addon = require('../huon.node')
@@ -64,8 +66,24 @@ function shrink () {
 /** Takes new memory for the output: what was handed out of the old stays as it is. */
 function turn (bytes = 0) {
   memory.output = Buffer.allocUnsafeSlow(Math.max(bytes, OUTPUT_BYTES))
+  // The native part writes to it, while programs have views of it.
+  markAsUntransferable(memory.output.buffer)
   memory.at = 0
   native.share(1, memory.output)
+}
+
+/** Lets go of an output that a large record has made long. */
+function dropLarge () {
+  if (memory.output.length > 32 * OUTPUT_BYTES) turn()
+}
+
+/**
+ * From where the output is free, for the call that fills it. A program may have detached it, by
+ * `transfer()` of the buffer of a view: so nothing that runs code of a program comes between.
+ */
+function room () {
+  if (memory.output.length === 0) turn()
+  return memory.at
 }
 
 /** The error of the bare function that has just failed. */
@@ -88,6 +106,8 @@ for (const [name, f] of Object.entries(addon)) {
     try {
       return f(...args)
     } catch (error) {
+      // Arguments that are not what they should be have codes of napi-rs.
+      if (/Expected$|^InvalidArg$/.test(error.code)) throw new TypeError(error.message)
       throw new HuonError(error.code, error.message)
     }
   }
@@ -119,5 +139,5 @@ if (isFirst) {
 }
 
 module.exports = {
-  native, rare, memory, grow, shrink, turn, failure, done, ask, NOTHING, FAILED, NO_ROOM, SIZES
+  native, rare, memory, grow, shrink, turn, dropLarge, room, failure, done, ask, NOTHING, FAILED, NO_ROOM, SIZES
 }

@@ -2,7 +2,7 @@
 
 // Ranges: lazy iterables that fetch some dozens of records with a call.
 
-const { native, rare, memory, grow, turn, done, NO_ROOM, SIZES } = require('./native')
+const { native, rare, memory, grow, turn, dropLarge, room, done, NO_ROOM, SIZES } = require('./native')
 const { known } = require('./errors')
 
 // The bits by which the native part knows a range.
@@ -179,7 +179,9 @@ const SHAPES = { entries: 0, keys: 1, values: 2 }
 class Range extends Lazy {
   constructor (of, bounds, options = {}, shape = SHAPES.entries, more = 0) {
     const { limit = Infinity, snapshot = true } = options
-    if (typeof limit !== 'number' || Number.isNaN(limit)) throw new TypeError('limit is a number')
+    if (!Number.isInteger(limit) && Math.abs(limit) !== Infinity) {
+      throw new TypeError('limit is a whole number')
+    }
     const bits = bounds.bits | more | (shape === SHAPES.keys ? KEYS_ONLY : 0)
     // As in abstract-level, a limit below 0 is none.
     const left = limit < 0 ? Infinity : limit
@@ -264,13 +266,19 @@ class RangeIterator {
     const { sizes } = memory
     const more = max > 0 && sizes[SIZES - 3] !== 0 && this.#left > 0
     const seat = max > 0 ? sizes[SIZES - 2] + sizes[SIZES - 1] * 2 ** 32 : 0
-    if (max > 0 && sizes[SIZES - 3] !== 0 && this.#isKeeping) {
+    if (seat !== 0) {
       this.#seat = seat
       dropped.register(this, seat, this)
     }
     this.#more = more
-    if (count > 0) this.#read(count)
+    try {
+      if (count > 0) this.#read(count)
+    } catch (error) {
+      this.return()
+      throw error
+    }
     if (!more) this.#end()
+    dropLarge()
     return count > 0
   }
 
@@ -290,7 +298,7 @@ class RangeIterator {
     if (this.#batch > FIRST_BATCH && memory.at > memory.output.length / 2) turn()
     for (;;) {
       const count = done(native.nextBatch(
-        seat, this.#of.table, bits, from, fromValue, to, max, memory.at))
+        seat, this.#of.table, bits, from, fromValue, to, max, room()))
       if (count > NO_ROOM) return count
       turn(NO_ROOM - count)
     }

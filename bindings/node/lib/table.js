@@ -6,7 +6,7 @@
 // and writes through it, at once in a transaction and with all writes of a tick outside of one.
 
 const {
-  native, memory, turn, done, shrink, NOTHING, FAILED, failure
+  native, memory, turn, room, done, shrink, NOTHING, FAILED, failure
 } = require('./native')
 const { HuonError, known } = require('./errors')
 const {
@@ -56,7 +56,7 @@ class Reader {
 
   get (key) {
     const length = this.keys.write(key, 0)
-    const found = native.get(this.source.seat, this.table, length, memory.at)
+    const found = native.get(this.source.seat, this.table, length, room())
     if (found === NOTHING) return undefined
     const { values } = this
     if (typeof found !== 'number') return this.#large(found)
@@ -96,7 +96,7 @@ class Reader {
       end = this.keys.write(keys[values.length + i], start)
       memory.sizes[i] = end - start
     }
-    const looked = done(native.getMany(this.source.seat, this.table, count, memory.at))
+    const looked = done(native.getMany(this.source.seat, this.table, count, room()))
     const { output, sizes } = memory
     let at = memory.at
     for (let i = 0; i < looked; i++) {
@@ -113,7 +113,7 @@ class Reader {
 
   #unfinished (key) {
     const keyBytes = this.keys.write(key, 0)
-    const found = done(native.get(this.source.seat, this.table, keyBytes, memory.at))
+    const found = done(native.get(this.source.seat, this.table, keyBytes, room()))
     if (found === NOTHING) return undefined
     const bytes = typeof found === 'number' ? memory.output : found
     const at = typeof found === 'number' ? memory.at : 0
@@ -211,6 +211,7 @@ const always = () => true
 const asNumber = answer => answer
 
 const CONDITIONS = ['ifNoExists', 'ifExists', 'ifValue']
+const MULTI_CONDITIONS = ['ifNoExists']
 
 /** Gives readers the changes that they can make; `perform` does one, of which it has the bytes. */
 const writing = Base => class extends Base {
@@ -228,7 +229,8 @@ const writing = Base => class extends Base {
 
   /** What a put is, by its conditions. */
   #how (options) {
-    const { ifNoExists = false, ifExists = false, ifValue } = known(options, CONDITIONS, 'put')
+    const names = this.isMulti ? MULTI_CONDITIONS : CONDITIONS
+    const { ifNoExists = false, ifExists = false, ifValue } = known(options, names, 'put')
     if (ifNoExists && (ifExists || ifValue !== undefined)) {
       throw new TypeError('a key cannot be both there and not there')
     }
@@ -237,14 +239,14 @@ const writing = Base => class extends Base {
 
   put (key, value, options) {
     const isSure = options === undefined && !this.isMulti
-    return this.perform(isSure ? always : isDone, () => {
-      if (key === undefined || value === undefined) {
-        throw new TypeError('put wants a key and a value')
-      }
-      if (options === undefined) return this.#change(PUT, key, value)
-      const { what, expected } = this.#how(options)
-      return this.#change(what, key, value, expected)
-    })
+    return this.perform(isSure ? always : isDone, () => this.changeOfPut(key, value, options))
+  }
+
+  changeOfPut (key, value, options) {
+    if (key === undefined || value === undefined) throw new TypeError('put wants a key and a value')
+    if (options === undefined) return this.#change(PUT, key, value)
+    const { what, expected } = this.#how(options)
+    return this.#change(what, key, value, expected)
   }
 
   append (key, value) {
@@ -252,10 +254,12 @@ const writing = Base => class extends Base {
   }
 
   remove (key, options) {
-    return this.perform(isDone, () => {
-      if (key === undefined) throw new TypeError('remove wants a key')
-      return this.#change(REMOVE, key, undefined, known(options, ['ifValue'], 'remove').ifValue)
-    })
+    return this.perform(isDone, () => this.changeOfRemove(key, options))
+  }
+
+  changeOfRemove (key, options) {
+    if (key === undefined) throw new TypeError('remove wants a key')
+    return this.#change(REMOVE, key, undefined, known(options, ['ifValue'], 'remove').ifValue)
   }
 
   removeRange (options) {
@@ -344,10 +348,12 @@ const onItsOwn = Base => class extends Base {
     }
   }
 
+  /** All of them, or none. */
   async putMany (records) {
-    const all = []
-    for (const [key, value] of records) all.push(this.put(key, value))
-    await Promise.all(all)
+    const { ambient } = this.source
+    if (ambient !== null) return ambient.of(this.named).putMany(records)
+    const all = Array.from(records, ([key, value]) => [this, () => this.changeOfPut(key, value)])
+    await this.source.enqueueAll(all)
     return all.length
   }
 

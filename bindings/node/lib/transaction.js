@@ -93,11 +93,21 @@ class ReadTransaction extends Transaction {
 
   /** Lets a writer that needs its pages have them; `unpark` tells whether one did. */
   park () {
-    rare.park(this.seat)
+    this.#move(() => rare.park(this.seat))
   }
 
   unpark () {
-    rare.unpark(this.seat)
+    this.#move(() => rare.unpark(this.seat))
+  }
+
+  /** What fails without being misuse has lost the snapshot. */
+  #move (f) {
+    try {
+      f()
+    } catch (error) {
+      if (error.code !== 'Misuse') this.end()
+      throw error
+    }
   }
 
   /** Ends it; it may have ended. */
@@ -144,8 +154,10 @@ class WriteTransaction extends Transaction {
     return new Kind(this, named)
   }
 
-  #leave () {
+  /** Ends it; `seat` may be taken. */
+  #leave (seat) {
     forgotten.unregister(this)
+    rareEnd(seat)
     this.seat = ENDED
     this.#left()
   }
@@ -161,29 +173,30 @@ class WriteTransaction extends Transaction {
     const { durability } = known(options, ['durability'], 'commit')
     const { seat } = this
     const committed = ask(job => rare.commit(seat, job, durability))
+    // It is no longer for changes, and ends when that is done.
     this.seat = ENDED
     try {
       return await committed
     } finally {
-      this.#leave()
+      this.#leave(seat)
     }
   }
 
   commitSync (options) {
     this.#check()
     const { durability } = known(options, ['durability'], 'commit')
+    const { seat } = this
     try {
-      return rare.commitSync(this.seat, durability)
+      return rare.commitSync(seat, durability)
     } finally {
-      this.#leave()
+      this.#leave(seat)
     }
   }
 
   /** Undoes all of it; it may have ended. */
   abort () {
     if (this.isEnded) return
-    rareEnd(this.seat)
-    this.#leave()
+    this.#leave(this.seat)
   }
 
   /** A point to go back to: the newest one first. */
@@ -198,7 +211,8 @@ class WriteTransaction extends Transaction {
   nested (work) {
     const savepoint = this.savepoint()
     const failed = error => {
-      if (!this.isEnded) savepoint.rollBack()
+      // Savepoints that were set later and left open go with it.
+      if (!this.isEnded) savepoint.undo()
       throw error
     }
     let result
@@ -231,26 +245,32 @@ class Savepoint {
     open.push(name)
   }
 
-  #take () {
-    const name = this.#name
-    if (this.#open.at(-1) !== name) {
-      const is = this.#open.includes(name) ? 'is not the newest one' : 'has ended'
-      throw misuse(`the savepoint ${is}`)
-    }
-    this.#open.pop()
-    return name
+  #checkNewest () {
+    if (this.#open.at(-1) === this.#name) return
+    const is = this.#open.includes(this.#name) ? 'is not the newest one' : 'has ended'
+    throw misuse(`the savepoint ${is}`)
   }
 
   /** Keeps what was done since. */
   release () {
-    rare.release(this.#txn.seat, this.#take())
+    this.#checkNewest()
+    this.#open.pop()
+    rare.release(this.#txn.seat, this.#name)
   }
 
   /** Undoes what was done since. */
   rollBack () {
-    const name = this.#take()
-    rare.rollBackTo(this.#txn.seat, name)
-    rare.release(this.#txn.seat, name)
+    this.#checkNewest()
+    this.undo()
+  }
+
+  /** The same with all that were set later; nothing if it has ended. */
+  undo () {
+    const at = this.#open.indexOf(this.#name)
+    if (at < 0) return
+    this.#open.length = at
+    rare.rollBackTo(this.#txn.seat, this.#name)
+    rare.release(this.#txn.seat, this.#name)
   }
 }
 

@@ -53,7 +53,9 @@ const json = {
 function messagePack () {
   const { Packr } = require('msgpackr')
   // Bytes in what was read are copied: the memory that they lie in is used again.
-  const packr = new Packr({ useRecords: false, int64AsType: 'auto', copyBuffers: true })
+  const packr = new Packr({
+    useRecords: false, int64AsType: 'bigint', useBigIntExtension: true, copyBuffers: true
+  })
   return {
     name: 'msgpack',
     keeps: false,

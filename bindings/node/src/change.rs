@@ -2,11 +2,13 @@
 //!
 //! G1. A packed change is six numbers of 32 bits in the order of the machine (what, table, flags,
 //!     and the lengths of key, value and expected value, `NONE` where there is none), and the
-//!     bytes of these three.
+//!     bytes of these three. It makes a group with the next one if `what` says `TOGETHER`.
+//! G2. Of a group all changes are done, or none: one that is refused takes back no other group.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use huon::{RawMulti, RawTable, WriteTxn};
+use huon::{Env, RawMulti, RawTable, WriteTxn};
 
 use crate::failure::{Failure, Result};
 use crate::reading::{Bounds, Span};
@@ -15,6 +17,9 @@ use crate::state::{Handle, Slot, Writing};
 /// A length that says that there is nothing.
 pub(crate) const NONE: u32 = u32::MAX;
 const HEAD_WORDS: usize = 6;
+
+/// What became of a change: what it answers, or why it was refused, with its table if it was plain.
+pub(crate) type Answered = std::result::Result<f64, (Failure, Option<u32>)>;
 
 /// A change, with its bytes.
 #[derive(Clone, Copy)]
@@ -134,28 +139,69 @@ pub(crate) mod what {
     pub(crate) const DROP: u32 = 7;
     pub(crate) const SEQUENCE: u32 = 8;
     pub(crate) const CREATE: u32 = 9;
+
+    /// Added to these: the next change belongs to the same group.
+    pub(crate) const TOGETHER: u32 = 1 << 31;
+    /// Added to these: its answer is wanted only if it is refused.
+    pub(crate) const PLAIN: u32 = 1 << 30;
 }
 
 fn unknown() -> Failure {
     Failure::misuse("there is no such change")
 }
 
-/// Does packed changes (G1), one after another, and gives the answer of each.
+/// Does packed changes (G1) in a transaction of their own.
 ///
 /// # Errors
-/// Of the first that fails: the transaction is to be undone then.
-pub(crate) fn apply_all(
+/// What fails all of them: nothing was done then.
+pub(crate) fn commit_all(env: &Env, tables: &[Arc<Slot>], packed: &[u8]) -> Result<Vec<Answered>> {
+    let mut refused = BTreeMap::new();
+    loop {
+        let mut writing = Writing::new(Box::new(env.write()?));
+        if let Some(answers) = apply_all(&mut writing, tables, packed, &mut refused)? {
+            writing.txn.commit()?;
+            return Ok(answers);
+        }
+    }
+}
+
+/// Does packed changes one after another, but for groups that were `refused`, by the place of their
+/// first change. Nothing if another group was refused in its midst: it is added to these, and the
+/// transaction is to begin anew (G2).
+fn apply_all(
     writing: &mut Writing,
     tables: &[Arc<Slot>],
     mut packed: &[u8],
-) -> Result<Vec<f64>> {
-    let mut answers = Vec::new();
+    refused: &mut BTreeMap<usize, Failure>,
+) -> Result<Option<Vec<Answered>>> {
+    let (mut answers, mut group) = (Vec::new(), 0);
     while !packed.is_empty() {
-        let (table, change) = next(&mut packed).ok_or_else(unknown)?;
-        let slot = tables.get(table).ok_or_else(unknown)?;
-        answers.push(change.apply(writing, table, slot)?);
+        let (no, mut change) = next(&mut packed).ok_or_else(unknown)?;
+        let slot = tables.get(no).ok_or_else(unknown)?;
+        let plain = (change.what & what::PLAIN != 0).then_some(no as u32);
+        let is_last = change.what & what::TOGETHER == 0;
+        change.what &= !(what::PLAIN | what::TOGETHER);
+        let answer = match refused.get(&group) {
+            Some(failure) => Err(failure.clone()),
+            None => change.apply(writing, no, slot),
+        };
+        if let Err(failure) = &answer
+            && !refused.contains_key(&group)
+        {
+            if writing.is_broken() {
+                return Err(failure.clone());
+            }
+            if group < answers.len() || !is_last {
+                refused.insert(group, failure.clone());
+                return Ok(None);
+            }
+        }
+        answers.push(answer.map_err(|failure| (failure, plain)));
+        if is_last {
+            group = answers.len();
+        }
     }
-    Ok(answers)
+    Ok(Some(answers))
 }
 
 /// Splits off the first change, and the number of its table.

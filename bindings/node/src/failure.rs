@@ -5,7 +5,7 @@ use huon::Error;
 
 pub(crate) type Result<T> = std::result::Result<T, Failure>;
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     pub(crate) code: &'static str,
     pub(crate) text: String,

@@ -2,7 +2,8 @@
 //!
 //! J1. Each environment has one thread that writes for it, with the changes of one tick in each
 //!     transaction. It is no thread of Node's pool: one that waits for the writer lock would keep
-//!     others from what they need to let go of it.
+//!     others from what they need to let go of it. For the same reason another thread commits what
+//!     JavaScript has filled: it never waits for the lock.
 //! J2. An answer names the job by a number that JavaScript has given it. It is put into a box, from
 //!     where Node's loop fetches all that are there.
 
@@ -13,6 +14,7 @@ use std::thread;
 
 use huon::WriteTxn;
 
+use crate::change::Answered;
 use crate::failure::{Failure, Result};
 use crate::raw::Bell;
 
@@ -20,7 +22,8 @@ use crate::raw::Bell;
 pub(crate) enum Answer {
     Nothing,
     Number(f64),
-    Numbers(Vec<f64>),
+    /// Of changes, in their order.
+    Changes(Vec<Answered>),
     /// JSON.
     Text(String),
     /// A write transaction of the environment of that number.
@@ -83,7 +86,7 @@ impl Mailbox {
     }
 }
 
-/// The thread that writes for an environment, begun at its first job (J1).
+/// A thread for the jobs of an environment, one after another, begun at the first (J1).
 #[derive(Default)]
 pub(crate) struct Worker {
     sender: Option<Sender<(f64, Work)>>,

@@ -38,8 +38,12 @@ impl OpenOptions {
         self.create.map(|yes| options.create(yes));
         self.exclusive.map(|yes| options.exclusive(yes));
         self.mode.map(|mode| options.mode(mode as u32));
-        self.flush_after.map(|ms| options.flush_after(millis(ms)));
-        self.lock_timeout.map(|ms| options.lock_timeout(millis(ms)));
+        if let Some(ms) = self.flush_after {
+            options.flush_after(millis(ms)?);
+        }
+        if let Some(ms) = self.lock_timeout {
+            options.lock_timeout(millis(ms)?);
+        }
         if let Some(name) = &self.durability {
             options.durability(durability(name)?);
         }
@@ -75,9 +79,12 @@ impl OpenOptions {
     }
 }
 
-/// So many milliseconds; no end where that is no time.
-pub(crate) fn millis(ms: f64) -> Duration {
-    Duration::try_from_secs_f64(ms / 1000.0).unwrap_or(Duration::MAX)
+/// So many milliseconds: none where that is in the past, no end where it is too long.
+pub(crate) fn millis(ms: f64) -> Result<Duration> {
+    if ms.is_nan() {
+        return Err(Failure { code: "Invalid", text: "NaN is no time".to_owned() });
+    }
+    Ok(Duration::try_from_secs_f64(ms.max(0.0) / 1000.0).unwrap_or(Duration::MAX))
 }
 
 pub(crate) fn durability(name: &str) -> Result<Durability> {

@@ -1,7 +1,6 @@
 //! Functions that a program calls now and then.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use huon::{CompactOptions, CopyOptions, Env};
@@ -11,7 +10,9 @@ use serde_json::to_string;
 use crate::failure::{Failure, Result as Res};
 use crate::jobs::{self, Answer};
 use crate::options::{OpenOptions, durability, millis};
-use crate::state::{self, Handle, Held, Named, Open, Seat, Slot, Source, State, Writing, in_txn};
+use crate::state::{
+    self, Closing, Handle, Held, IsClosed, Named, Open, Seat, Slot, Source, State, Writing, in_txn,
+};
 
 /// What is thrown where it fails. The macro knows it by its name.
 type Result<T> = std::result::Result<T, napi::Error<String>>;
@@ -42,7 +43,8 @@ pub fn open(path: Option<String>, options: OpenOptions) -> Result<f64> {
             env,
             tables: Vec::new(),
             worker: jobs::Worker::default(),
-            closing: Arc::new(AtomicBool::new(false)),
+            committer: jobs::Worker::default(),
+            closing: Closing::default(),
         })
     })
 }
@@ -52,25 +54,12 @@ pub fn open(path: Option<String>, options: OpenOptions) -> Result<f64> {
 pub fn close(env: f64, job: f64) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
-        let Open { env: closing, mut worker, closing: flag, .. } = state.envs.take(env)?;
-        flag.store(true, Ordering::Relaxed);
+        let Open { env: closed, mut worker, .. } = state.envs.take(env)?;
         state.seats.sweep(|seat| seat.env == env);
         worker.run(&mailbox, job, move || {
-            closing.close()?;
+            closed.close()?;
             Ok(Answer::Nothing)
         })
-    })
-}
-
-/// The same at once.
-#[napi(catch_unwind)]
-pub fn close_sync(env: f64) -> Result<()> {
-    with(|state| {
-        let Open { env: closing, closing: flag, .. } = state.envs.take(env)?;
-        flag.store(true, Ordering::Relaxed);
-        state.seats.sweep(|seat| seat.env == env);
-        closing.close()?;
-        Ok(())
     })
 }
 
@@ -91,24 +80,16 @@ pub fn table(env: f64, name: String, is_multi: bool, order: u32) -> Result<u32> 
     })
 }
 
-/// The number of a table that is there, or -1; made if it is not there, if `is_created`.
+/// The number of a table that is there, or -1.
 #[napi(catch_unwind)]
-pub fn open_table(
-    seat: f64,
-    name: String,
-    is_multi: bool,
-    order: u32,
-    is_created: bool,
-) -> Result<i64> {
+pub fn open_table(seat: f64, name: String, is_multi: bool, order: u32) -> Result<i64> {
     with(|state| {
         let State { envs, seats, .. } = state;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
-        let named = Named { name, is_multi, order, is_made: is_created };
+        let named = Named { name, is_multi, order, is_made: false };
         seat.wake(&open.env)?;
-        let handle = match &mut seat.held {
-            Held::Read(_) if is_created => return Err(huon::Error::ReadOnly.into()),
-            Held::Write(writing) if is_created => named.handle(Source::Made(&mut writing.txn)),
+        let handle = match &seat.held {
             Held::Write(writing) => named.handle(Source::Write(&writing.txn)),
             Held::Read(txn) => named.handle(Source::Read(txn)),
             _ => Err(Failure::misuse(state::PARKED)),
@@ -200,7 +181,7 @@ pub fn begin_read(env: f64) -> Result<f64> {
 #[napi(catch_unwind)]
 pub fn begin_write(env: f64, timeout: f64) -> Result<f64> {
     with(|state| {
-        let txn = Box::new(state.env(env)?.env.write_within(millis(timeout))?);
+        let txn = Box::new(state.env(env)?.env.write_within(millis(timeout)?)?);
         state.seats.add(Seat { env, is_newest: false, held: Held::Write(Writing::new(txn)) })
     })
 }
@@ -232,16 +213,15 @@ fn commit_now(txn: huon::WriteTxn, how: Option<String>) -> Res<u64> {
     })
 }
 
-/// Commits in the writer thread; the job answers the id of the snapshot.
+/// Commits in another thread, but that of changes: this may wait for what is committed here. The job
+/// answers the id of the snapshot.
 #[napi(catch_unwind)]
 pub fn commit(seat: f64, job: f64, durability: Option<String>) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
         let (env, txn) = take_writer(state, seat)?;
-        state
-            .env(env)?
-            .worker
-            .run(&mailbox, job, move || Ok(Answer::Number(commit_now(*txn, durability)? as f64)))
+        let work = move || Ok(Answer::Number(commit_now(*txn, durability)? as f64));
+        state.env(env)?.committer.run(&mailbox, job, work)
     })
 }
 
@@ -282,7 +262,7 @@ pub fn renew(seat: f64) -> Result<bool> {
     })
 }
 
-/// Parks a read transaction. It has ended if that fails.
+/// Parks a read transaction. If that fails, its snapshot is lost.
 #[napi(catch_unwind)]
 pub fn park(seat: f64) -> Result<()> {
     with(|state| {
@@ -297,7 +277,7 @@ pub fn park(seat: f64) -> Result<()> {
     })
 }
 
-/// Goes on with a parked one. It has ended if that fails.
+/// Goes on with a parked one. If that fails, its snapshot is lost.
 #[napi(catch_unwind)]
 pub fn unpark(seat: f64) -> Result<()> {
     with(|state| {
@@ -361,12 +341,12 @@ fn json(report: &impl serde::Serialize) -> Res<String> {
 fn apart(
     env: f64,
     job: f64,
-    work: impl FnOnce(Env, Arc<AtomicBool>) -> Res<Answer> + Send + 'static,
+    work: impl FnOnce(Env, IsClosed) -> Res<Answer> + Send + 'static,
 ) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
         let open = state.env(env)?;
-        let (env, closing) = (open.env.clone(), open.closing.clone());
+        let (env, closing) = (open.env.clone(), open.closing.watch());
         jobs::apart(mailbox, job, move || work(env, closing))
     })
 }
@@ -407,7 +387,7 @@ pub fn compact(env: f64, job: f64, target: Option<f64>, time_limit: Option<f64>)
             options = options.target(times);
         }
         if let Some(ms) = time_limit {
-            options = options.time_limit(millis(ms));
+            options = options.time_limit(millis(ms)?);
         }
         Ok(Answer::Text(json(&env.compact(options)?)?))
     })
@@ -421,13 +401,13 @@ const WAIT_SLICE: Duration = Duration::from_millis(50);
 #[napi(catch_unwind)]
 pub fn wait_for_commit(env: f64, job: f64, after: f64, timeout: f64) -> Result<()> {
     apart(env, job, move |env, closing| {
-        let end = Instant::now().checked_add(millis(timeout));
+        let end = Instant::now().checked_add(millis(timeout)?);
         loop {
             let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
             if let Some(id) = env.wait_for_commit(after as u64, left.min(WAIT_SLICE))? {
                 return Ok(Answer::Number(id as f64));
             }
-            if left.is_zero() || closing.load(Ordering::Relaxed) {
+            if left.is_zero() || closing.get() {
                 return Ok(Answer::Nothing);
             }
         }

@@ -1,9 +1,11 @@
 //! Bare N-API: functions that take and return numbers, over memory that JavaScript shares; and the
 //! bell by which other threads wake Node's loop. All that is unsafe is here.
 //!
-//! R1. A `Span` is the memory of an array that a reference keeps. JavaScript has it to itself (it
-//!     hands it to no program, detaches it never, and no other thread sees it), and does not run
-//!     while a function of ours does: so a slice of it is ours alone until the function returns.
+//! R1. A `Span` is the memory of an array that a reference keeps. JavaScript does not run while a
+//!     function of ours does, and no other thread sees that memory: so a slice of it is ours alone
+//!     until the function returns. Programs get views of the output. A message of theirs cannot take
+//!     its memory away (it is marked so), but `ArrayBuffer.prototype.transfer` can: JavaScript looks
+//!     before each call that fills the output, and shares another one. Nobody gets views of the rest.
 //! R2. Input and output are two arrays, so their slices do not overlap.
 //! R3. `env` and `info` are those of the callback that runs, and values are of its scope.
 //! R4. A bell is rung under the lock of its mailbox, which is closed before Node frees the bell:
@@ -20,7 +22,7 @@ use napi::sys::{self, napi_env, napi_value};
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::change::{self, Change, Lengths};
+use crate::change::{self, Answered, Change, Lengths};
 use crate::failure::{Failure, Result};
 use crate::jobs::{Answer, Mailbox};
 use crate::reading::{Bounds, Span as Range, Tray};
@@ -59,7 +61,14 @@ impl Memory {
         Memory { input: Span::new(), output: Span::new(), sizes: Span::new() }
     }
 
-    /// Input, output and lengths.
+    /// Input alone.
+    #[inline]
+    fn input(&self) -> &[u8] {
+        // SAFETY: R1.
+        unsafe { slice::from_raw_parts(self.input.start, self.input.bytes) }
+    }
+
+    /// Input, output and lengths, for functions that fill the output (R1).
     #[inline]
     fn parts(&mut self) -> (&[u8], &mut [u8], &mut [u32]) {
         // SAFETY: R1, R2. The third is an array of 32-bit numbers, aligned for them.
@@ -156,16 +165,29 @@ impl Caller {
         value
     }
 
-    fn numbers(self, numbers: &[f64]) -> napi_value {
+    fn array_of(self, items: impl ExactSizeIterator<Item = napi_value>) -> napi_value {
         let mut array = ptr::null_mut();
         // SAFETY: R3.
         unsafe {
-            sys::napi_create_array_with_length(self.env, numbers.len(), &mut array);
-            for (at, number) in numbers.iter().enumerate() {
-                sys::napi_set_element(self.env, array, at as u32, self.number(*number));
+            sys::napi_create_array_with_length(self.env, items.len(), &mut array);
+            for (at, item) in items.enumerate() {
+                sys::napi_set_element(self.env, array, at as u32, item);
             }
         }
         array
+    }
+
+    /// A number, or, where it was refused, an array with code and sentence, and the table or
+    /// NOTHING.
+    fn answered(self, answered: &Answered) -> napi_value {
+        match answered {
+            Ok(number) => self.number(*number),
+            Err((failure, table)) => {
+                let table = table.map_or(NOTHING, f64::from);
+                let parts = [self.text(failure.code), self.text(&failure.text), self.number(table)];
+                self.array_of(parts.into_iter())
+            }
+        }
     }
 
     fn undefined(self) -> napi_value {
@@ -254,8 +276,7 @@ extern "C" fn get(env: napi_env, info: sys::napi_callback_info) -> napi_value {
 extern "C" fn has(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     call(env, info, |caller, state, [seat, table, key, value]| {
         let State { memory, envs, seats, .. } = state;
-        let (input, ..) = memory.parts();
-        let [key_bytes, value_bytes] = parts(input, [key, value.max(0.0)])?;
+        let [key_bytes, value_bytes] = parts(memory.input(), [key, value.max(0.0)])?;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
         let handle = open.slot(table)?.handle;
@@ -342,7 +363,7 @@ impl Seat {
 extern "C" fn count(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     call(env, info, |caller, state, [seat, table, bounds, from, to]| {
         let State { memory, envs, seats, .. } = state;
-        let [from, to] = parts(memory.parts().0, [from, to])?;
+        let [from, to] = parts(memory.input(), [from, to])?;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
         let handle = open.slot(table)?.handle;
@@ -363,7 +384,7 @@ extern "C" fn write(env: napi_env, info: sys::napi_callback_info) -> napi_value 
         let length = |bytes: f64| if bytes < 0.0 { change::NONE } else { bytes as u32 };
         let lengths =
             Lengths { key: length(key), value: length(value), expected: length(expected) };
-        let bytes = memory.parts().0.get(..lengths.total()).ok_or_else(short)?;
+        let bytes = memory.input().get(..lengths.total()).ok_or_else(short)?;
         let seat = seats.get(seat)?;
         let slot = envs.get(seat.env)?.slot(table)?;
         let change = Change::of(what as u32, flags as u32, lengths, bytes);
@@ -384,19 +405,19 @@ extern "C" fn load(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     })
 }
 
-/// submit(environment, job, bytes, array): has the packed changes at the start of an array, so many
-/// bytes of them, done in a transaction of its own. The job answers with the answers of all.
+/// submit(environment, job, bytes, array, whether answers are wanted): has the packed changes at the
+/// start of an array, so many bytes of them, done in a transaction of its own. The job answers with
+/// the answers of all; with nothing if none was refused, and none is wanted.
 extern "C" fn submit(env: napi_env, info: sys::napi_callback_info) -> napi_value {
-    call(env, info, |caller, state, [env, job, bytes]| {
+    call(env, info, |caller, state, [env, job, bytes, _, wanted]| {
         let packed = caller.array(info, 3)?.get(..bytes as usize).ok_or_else(short)?.to_vec();
         let mailbox = state.mailbox()?;
         let open = state.env(env)?;
         let (env, tables) = (open.env.clone(), open.tables.clone());
         open.worker.run(&mailbox, job, move || {
-            let mut writing = Writing::new(Box::new(env.write()?));
-            let answers = change::apply_all(&mut writing, &tables, &packed)?;
-            writing.txn.commit()?;
-            Ok(Answer::Numbers(answers))
+            let answers = change::commit_all(&env, &tables, &packed)?;
+            let is_wanted = wanted != 0.0 || answers.iter().any(std::result::Result::is_err);
+            Ok(if is_wanted { Answer::Changes(answers) } else { Answer::Nothing })
         })?;
         Ok(caller.undefined())
     })
@@ -530,7 +551,7 @@ impl Caller {
         Ok(match answer {
             Answer::Nothing => self.undefined(),
             Answer::Number(number) => self.number(number),
-            Answer::Numbers(numbers) => self.numbers(&numbers),
+            Answer::Changes(all) => self.array_of(all.iter().map(|one| self.answered(one))),
             Answer::Text(text) => self.text(&text),
             Answer::Writer(env, txn) => state::with(|state| {
                 state.env(env)?;

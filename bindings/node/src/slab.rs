@@ -1,6 +1,7 @@
 //! Things that JavaScript knows by number.
 //!
-//! L1. A number is never used twice: it is a place, and the generation of what lay there.
+//! L1. A number is never used twice: it is a place, and the generation of what lay there. These
+//!     begin at 1, so that 0 is never one.
 
 use crate::failure::{Failure, Result};
 
@@ -26,7 +27,7 @@ impl<T> Slab<T> {
             if at >> PLACE_BITS != 0 {
                 return Err(Failure::misuse("more than a million transactions are open"));
             }
-            self.places.push((0, None));
+            self.places.push((1, None));
         }
         let (generation, place) = &mut self.places[at];
         *place = Some(item);

@@ -2,7 +2,7 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use huon::{
     Definition, Env, MultiDef, Order, RawMulti, RawTable, ReadTxn, Resting, TableDef, WriteTxn,
@@ -63,9 +63,37 @@ impl State {
 pub(crate) struct Open {
     pub(crate) env: Env,
     pub(crate) tables: Vec<Arc<Slot>>,
+    /// Writes, and waits for the writer lock.
     pub(crate) worker: Worker,
-    /// Tells threads that wait for a commit that the environment is being closed.
-    pub(crate) closing: Arc<AtomicBool>,
+    /// Commits what JavaScript has filled.
+    pub(crate) committer: Worker,
+    pub(crate) closing: Closing,
+}
+
+/// Tells threads that wait for a commit that the environment was closed, or that its JavaScript
+/// thread has ended.
+#[derive(Default)]
+pub(crate) struct Closing(Arc<AtomicBool>);
+
+/// The same, as such a thread asks for it.
+pub(crate) struct IsClosed(Arc<AtomicBool>);
+
+impl Closing {
+    pub(crate) fn watch(&self) -> IsClosed {
+        IsClosed(self.0.clone())
+    }
+}
+
+impl Drop for Closing {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+impl IsClosed {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
 }
 
 impl Open {
@@ -158,7 +186,8 @@ pub(crate) struct Seat {
 
 /// What is in a seat.
 pub(crate) enum Held {
-    /// What the next look begins with, if there is anything.
+    /// What the next look at the newest snapshot begins with, if there is anything. In another
+    /// seat there was a snapshot, which is lost.
     Resting(Option<Resting>),
     Read(Box<ReadTxn>),
     Parked(Box<huon::Parked>),
@@ -179,6 +208,9 @@ impl Seat {
         // After a panic it still shows what it did.
         self.rest();
         if let Held::Resting(resting) = &mut self.held {
+            if !self.is_newest {
+                return Err(Failure::misuse("the transaction has ended: its snapshot is lost"));
+            }
             let txn = match resting.take() {
                 Some(resting) => resting.wake()?,
                 None => Box::new(env.read()?),
@@ -209,6 +241,12 @@ impl Seat {
 impl Writing {
     pub(crate) fn new(txn: Box<WriteTxn>) -> Writing {
         Writing { txn, made: Vec::new() }
+    }
+
+    /// Whether what has failed has left it half changed.
+    pub(crate) fn is_broken(&mut self) -> bool {
+        const PROBE: &str = "probe";
+        self.txn.savepoint(PROBE).and_then(|()| self.txn.release(PROBE)).is_err()
     }
 
     /// The table, made if it was not there and may be.

@@ -82,6 +82,19 @@ test('commits are told of, also those of others', async t => {
   await watching
 })
 
+test('a time that is over is not waited for', async t => {
+  const place = file(t)
+  const [one, other] = [open(place), open(place)]
+  t.after(() => Promise.all([one.close(), other.close()]))
+  const txn = await one.write()
+  for (const timeout of [-1, -Infinity]) {
+    assert.throws(() => other.writeSync({ timeout }), { code: 'Busy' })
+    assert.equal(await one.waitForCommit({ timeout }), undefined)
+  }
+  assert.throws(() => other.writeSync({ timeout: NaN }), { code: 'Invalid' })
+  txn.abort()
+})
+
 test('in memory', async () => {
   const env = openInMemory()
   assert.equal(env.path, undefined)

@@ -70,6 +70,48 @@ test('nothing works after the end of a transaction', async t => {
   next.end()
 })
 
+test('a transaction whose commit is refused is undone, and others go on', async t => {
+  const env = huon.open(file(t), { durability: 'lazy', lockTimeout: 2000, syncTimeout: 100 })
+  t.after(() => env.close())
+  const ages = env.table('ages')
+  const put = txn => txn.table(ages).put('ada', 1)
+  const open = txn => { txn.savepoint(); put(txn) }
+  const never = new Promise(() => {})
+  const nested = txn => { txn.nested(() => { put(txn); return never }) }
+  const wrong = { durability: true }
+  const refused = [
+    [MISUSE, () => env.transaction(open)],
+    [MISUSE, () => env.transaction(nested)],
+    [MISUSE, async () => env.transactionSync(open)],
+    [MISUSE, () => env.transaction(async () => {
+      const [first, second] = [sleep(1), sleep(20)]
+      await Promise.all([env.transaction(() => first), env.transaction(() => second)])
+    })],
+    [TypeError, () => env.transaction(put, wrong)],
+    [TypeError, async () => env.transactionSync(put, wrong)],
+    [TypeError, async () => { const txn = await env.write(); put(txn); await txn.commit(wrong) }],
+    [TypeError, async () => { const txn = env.writeSync(); put(txn); txn.commitSync(wrong) }]
+  ]
+  for (const [error, work] of refused) {
+    await assert.rejects(work, error, work.toString())
+    assert.equal(await ages.put('after', work.toString().length), true)
+    assert.equal(ages.putSync('sync', 1), true)
+  }
+  assert.equal(ages.has('ada'), false)
+})
+
+test('a nested one that fails undoes what it left open, with its own error', async t => {
+  const env = environment(t)
+  const ages = env.table('ages')
+  const error = new Error('mine')
+  await env.transaction(async txn => {
+    ages.put('kept', 1)
+    assert.throws(() => txn.nested(() => { txn.savepoint(); ages.put('lost', 1); throw error }), error)
+    await assert.rejects(txn.nested(async () => { txn.savepoint(); throw error }), error)
+  })
+  assert.deepEqual(ages.keysOnly().toArray(), ['kept'])
+})
+
 test('a table of another environment is refused', async t => {
   const [one, other] = [environment(t), environment(t)]
   const table = one.table('t')
@@ -80,13 +122,17 @@ test('a table of another environment is refused', async t => {
   read.end()
 })
 
-test('what is no option, no path and no encoding is refused', t => {
+test('what is no option, no path and no encoding is refused', async t => {
   const env = environment(t)
   assert.throws(() => huon.open(), TypeError)
   assert.throws(() => huon.open('x', { durabilty: 'lazy' }), /no option "durabilty"/)
   assert.throws(() => huon.openInMemory({ durability: 'maybe' }), { code: 'Invalid' })
   assert.throws(() => huon.openInMemory({ pageBytes: 17 }), { code: 'Invalid' })
-  assert.throws(() => huon.openInMemory({ pageBytes: 'large' }), huon.HuonError)
+  assert.throws(() => huon.openInMemory({ pageBytes: '4096' }), TypeError)
+  assert.throws(() => huon.openInMemory({ lockTimeout: NaN }), { code: 'Invalid' })
+  assert.throws(() => huon.deleteFiles(5), TypeError)
+  await assert.rejects(env.copyTo(), TypeError)
+  await assert.rejects(env.waitForCommit({ after: 'x' }), TypeError)
   assert.throws(() => env.table(7), TypeError)
   assert.throws(() => env.table('t', { keyEncoding: 'utf8' }), TypeError)
   assert.throws(() => env.table('t', { valueEncoding: {} }), TypeError)
@@ -140,13 +186,46 @@ test('an environment is not closed in its own transaction', async t => {
   })
 })
 
+test('nothing in a transaction waits for its end', async t => {
+  const env = environment(t)
+  const ages = env.table('ages')
+  for (const wait of [() => env.committed, () => env.flushed, () => env.compact()]) {
+    await assert.rejects(env.transaction(async () => { ages.put('a', 1); await wait() }), MISUSE)
+  }
+  assert.equal(ages.count(), 0)
+})
+
+test('what waits for a transaction by hand waits no longer than it may', async t => {
+  const env = huon.open(file(t), { durability: 'lazy', lockTimeout: 20 })
+  t.after(() => env.close())
+  const ages = env.table('ages')
+  const txn = await env.write()
+  const waiting = [ages.put('x', 1), env.write(), env.transaction(() => 1), env.committed]
+  for (const promise of waiting) await assert.rejects(promise, { code: 'Busy' })
+  const later = ages.put('y', 1)
+  await txn.commit()
+  assert.equal(await later, true)
+  // Work is waited for as long as it takes.
+  const work = env.transaction(() => sleep(60))
+  assert.equal(await ages.put('x', 1), true)
+  await work
+  // A process that has nothing else to do does not end in the midst.
+  assert.equal(run(`
+    const env = huon.openInMemory({ lockTimeout: 20 })
+    const main = async () => {
+      const txn = await env.write()
+      await env.table('t').put(1, 1).catch(error => console.log(error.code))
+    }
+    main()`), 'Busy\n')
+})
+
 test('closing waits for work, and undoes what is open by hand', async t => {
   const env = environment(t)
   const table = env.table('t')
   const work = env.transaction(async () => {
     await sleep(20)
     await table.put('late', 1)
-    return table.get('late')
+    return env.table('t').get('late')
   })
   await sleep(5)
   await env.close()
@@ -205,6 +284,39 @@ function run (program, ...flags) {
   return execFileSync(process.execPath, [...flags, '-e', script], TEXT)
 }
 
+test('a program that takes the memory of a value away takes none of ours', t => {
+  const env = environment(t)
+  const bytes = env.table('bytes', { valueEncoding: 'binary' })
+  bytes.putSync('a', 'one')
+  const value = bytes.get('a')
+  try {
+    structuredClone(value, { transfer: [value.buffer] })
+  } catch (error) {
+    assert.equal(error.name, 'DataCloneError')
+  }
+  assert.equal(value.toString(), 'one')
+  // That is refused to nobody: so each look comes after one.
+  assert.equal(run(`
+    const env = huon.openInMemory()
+    const bytes = env.table('bytes', { valueEncoding: 'binary' })
+    const text = env.table('text', { valueEncoding: 'string' })
+    bytes.putSync('a', 'one')
+    text.putSync('b', 'two')
+    const own = { encode: x => x, decode: bytes => { bytes.buffer.transfer(); return 'taken' } }
+    const taken = env.table('bytes', { valueEncoding: own })
+    const looks = [
+      () => text.get('b'), () => text.getMany(['b', 'c', 'b']), () => [...text.valuesOnly()],
+      () => text.first().value, () => bytes.get('a').toString(), () => text.has('b'),
+      () => taken.get('a'), () => taken.getMany(['a']), () => taken.valuesOnly().toArray()
+    ]
+    for (const look of looks) {
+      bytes.get('a').buffer.transfer()
+      gc()
+      console.log(look().toString())
+    }`, '--expose-gc', '--harmony-rab-gsab-transfer'),
+  ['two', 'two,,two', 'two', 'two', 'one', 'true', 'taken', 'taken', 'taken', ''].join('\n'))
+})
+
 test('a program ends that has left all of it open', t => {
   const place = JSON.stringify(file(t))
   assert.equal(run(`
@@ -221,6 +333,24 @@ test('a program ends that has left all of it open', t => {
     console.log(table.get(1))
     table.put(2, 2)
     process.exit()`), '1\n')
+})
+
+test('a synchronous writer does not wait for a lock that is given to its own thread', t => {
+  assert.equal(run(`
+    const main = async () => {
+      const place = ${JSON.stringify(file(t))}
+      const [one, other] = [huon.open(place), huon.open(place, { syncTimeout: 3600e3 })]
+      const held = one.writeSync()
+      const waiting = other.write()
+      await new Promise(resolve => setTimeout(resolve, 10))
+      held.abort()
+      // Meanwhile another thread gets it, and cannot say so to this one.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 1000)
+      try { other.writeSync() } catch (error) { console.log(error.code) }
+      (await waiting).abort()
+      other.writeSync().abort()
+    }
+    main()`), 'Busy\n')
 })
 
 test('it can be imported, and opened for a block', t => {
@@ -286,7 +416,7 @@ test('worker threads share a file', async t => {
   t.after(() => env.close())
   const table = env.table('t')
   await table.put('n', 0)
-  const workers = Array.from({ length: 4 }, (_, n) => inWorker(`
+  const answers = Array.from({ length: 4 }, (_, n) => answer(inWorker(`
     const env = huon.open(workerData.place, { durability: 'lazy' })
     const table = env.table('t')
     for (let i = 0; i < 50; i++) {
@@ -294,9 +424,9 @@ test('worker threads share a file', async t => {
       table.putSync([workerData.n, i], i)
     }
     await env.close()
-    return table.name`, { place, n }))
+    return table.name`, { place, n })))
   for (let i = 0; i < 50; i++) await env.transaction(() => { table.put('n', table.get('n') + 1) })
-  assert.deepEqual(await Promise.all(workers.map(answer)), ['t', 't', 't', 't'])
+  assert.deepEqual(await Promise.all(answers), ['t', 't', 't', 't'])
   assert.equal(table.get('n'), 250)
   assert.equal(table.count({ prefix: [] }), 200)
 })
@@ -325,6 +455,26 @@ test('worker threads end in the midst of everything', async t => {
   }
   assert.deepEqual((await env.check()).problems, [])
   assert.equal(env.info().readers.length, 0)
+})
+
+test('a worker that waits for a commit leaves nothing open', { timeout: 30_000 }, async t => {
+  const place = file(t)
+  const worker = inWorker(`
+    const env = huon.open(workerData.place)
+    env.waitForCommit()
+    parentPort.postMessage('waits')
+    for await (const _ of env.commits()) {}`, { place })
+  assert.equal(await answer(worker), 'waits')
+  await worker.terminate()
+  const deleted = () => {
+    try {
+      return huon.deleteFiles(place)
+    } catch (error) {
+      assert.equal(error.code, 'Busy')
+      return false
+    }
+  }
+  while (!deleted()) await sleep(5)
 })
 
 test('a worker that waits for the writer can be ended', async t => {

@@ -3,7 +3,8 @@
 const assert = require('node:assert/strict')
 const test = require('node:test')
 
-const { environment, randoms } = require('./support')
+const { open, deleteFiles } = require('..')
+const { environment, file, randoms } = require('./support')
 
 const BINARY = { keyEncoding: 'binary', valueEncoding: 'binary' }
 
@@ -54,6 +55,74 @@ test('writes of a tick are one transaction, in their order', async t => {
   await env.committed
   assert.equal(env.id, before + 1)
   assert.deepEqual([a.get('n'), a.get('m'), b.get('n')], [undefined, 3, 2])
+})
+
+test('writes that come while a commit goes on are gathered', async t => {
+  const env = environment(t, {})
+  const table = env.table('t')
+  await table.put('first', 1)
+  const before = env.id
+  const all = []
+  for (let n = 0; n < 400; n++) {
+    all.push(table.put(n, n))
+    await new Promise(setImmediate)
+  }
+  await Promise.all(all)
+  assert.equal(table.count(), 401)
+  assert.ok(env.id - before < 200, `${env.id - before} transactions`)
+})
+
+test('those of one tick stay together, whatever they wait for', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  for (let n = 0; n < 50; n++) {
+    const txn = await env.write()
+    const before = table.put('before', n)
+    await new Promise(setImmediate)
+    txn.commit()
+    await table.put('there', n)
+    const first = table.put('one', n)
+    for (let i = 0; i < 10; i++) await null
+    const second = table.put('other', n)
+    first.then(() => assert.equal(table.get('other'), n))
+    await Promise.all([before, first, second])
+  }
+})
+
+test('of putMany all is done, or nothing', async t => {
+  const env = environment(t)
+  const [table, tags] = [env.table('t'), env.multimap('tags')]
+  await assert.rejects(table.putMany([['a', 1], [NaN, 2]]), TypeError)
+  await assert.rejects(tags.putMany([['a', 1], ['b', 'v'.repeat(5000)]]),
+    { code: 'SortedValueTooLong' })
+  // The engine refuses this one: there is a table of that name by then.
+  const other = table.put('other', 1)
+  const [first, wrong] = [env.table('both').put('a', 1), env.multimap('both')]
+  await assert.rejects(wrong.putMany([['x', 1], ['y', 2]]), { code: 'TableKind' })
+  assert.deepEqual(await Promise.all([other, first]), [true, true])
+  const own = { encode: value => { table.put(value, 'by the encoding'); return Buffer.from('x') } }
+  const inner = env.table('own', { valueEncoding: { ...own, decode: String } })
+  await assert.rejects(inner.putMany([['a', 'done all the same'], [NaN, 2]]), TypeError)
+  await env.committed
+  assert.deepEqual(table.keysOnly().toArray(), [2, 'done all the same', 'other'])
+  assert.deepEqual([tags.count(), inner.count()], [0, 0])
+  assert.equal(await table.putMany([]), 0)
+})
+
+test('what the engine refuses takes back nothing else of the tick', async t => {
+  const env = environment(t)
+  const [log, other] = [env.table('log'), env.table('other')]
+  const writes = [
+    other.put('x', 1), log.append('b', 1), log.append('a', 2), log.put('c', 3),
+    env.table('both').put('x', 1), env.multimap('both').put('x', 1),
+    other.put('y', 2),
+    other.takeSequence(2), other.takeSequence(Number.MAX_SAFE_INTEGER)
+  ]
+  const said = (await Promise.allSettled(writes)).map(({ value, reason }) => value ?? reason.code)
+  assert.deepEqual(said.slice(0, 8),
+    [true, true, 'KeyOutOfOrder', true, true, 'TableKind', true, 0])
+  assert.deepEqual(other.keysOnly().toArray(), ['x', 'y'])
+  assert.deepEqual(log.range().map(({ key, value }) => [key, value]).toArray(), [['b', 1], ['c', 3]])
 })
 
 test('each encoding of values gives back what was put', async t => {
@@ -169,6 +238,17 @@ test('ranges are lazy, and can be begun again', async t => {
   assert.deepEqual([...table].length, 1000)
 })
 
+test('a limit is a whole number', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  await table.putMany([[1, 1], [2, 2]])
+  for (const limit of [0.5, 2.5, NaN, '1']) assert.throws(() => table.range({ limit }), TypeError)
+  assert.deepEqual(table.keysOnly({ limit: 0 }).toArray(), [])
+  for (const limit of [-1, -Infinity, Infinity, 2]) {
+    assert.deepEqual(table.keysOnly({ limit }).toArray(), [1, 2])
+  }
+})
+
 test('a range shows one snapshot, unless it is told not to', async t => {
   const table = environment(t).table('t')
   await table.putMany(Array.from({ length: 1000 }, (_, n) => [n, 'old']))
@@ -219,6 +299,93 @@ test('ranges are removed, sequences counted, tables cleared and dropped', async 
   await table.put(1, 1)
   assert.equal(env.hasTable('t'), true)
 })
+
+test('numbers stay numbers, and bigints stay bigints', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  const numbers = [0, 5, -5, 1.5, 2 ** 31, 2 ** 32, -(2 ** 31) - 1, 2 ** 53]
+  const bigints = [0n, 5n, -5n, 2n ** 60n, 2n ** 63n, 2n ** 64n, -(2n ** 200n)]
+  for (const value of [...numbers, ...bigints]) {
+    await table.put('n', value)
+    assert.equal(table.get('n'), value)
+  }
+})
+
+test('multimaps have one condition', async t => {
+  const env = environment(t)
+  const tags = env.multimap('tags')
+  await assert.rejects(tags.put('a', 'b', { ifValue: 'x' }), TypeError)
+  await assert.rejects(tags.put('a', 'b', { ifExists: true }), TypeError)
+  assert.equal(await tags.put('a', 'b', { ifNoExists: true }), true)
+  assert.equal(await tags.put('a', 'c', { ifNoExists: true }), false)
+  assert.equal(tags.count(), 1)
+})
+
+test('a range ends with a value that is none', async t => {
+  const env = environment(t)
+  const raw = env.table('t', { valueEncoding: 'binary' })
+  await raw.putMany(Array.from({ length: 100 }, (_, n) => [n, n === 3 ? '{' : '1']))
+  const records = env.table('t', { valueEncoding: 'json' }).range()[Symbol.iterator]()
+  assert.throws(() => records.next(), SyntaxError)
+  assert.deepEqual(records.next(), { done: true, value: undefined })
+  assert.equal(env.info().readers.length, 0)
+})
+
+test('bytes that are no key are not taken for one', async t => {
+  const env = environment(t)
+  const raw = env.table('t', { keyEncoding: 'binary', valueEncoding: 'binary' })
+  const bad = [[], [0x11, 0x90, 1], [0x11, 0x81, 1, 2], [0x10, 1], [0x1e, 0x11, 0x90, 1]]
+  for (const bytes of bad) {
+    await raw.put('k', Buffer.from(bytes))
+    const table = env.table('t', { keyEncoding: 'binary', valueEncoding: 'ordered' })
+    assert.throws(() => table.get('k'), TypeError, String(bytes))
+  }
+})
+
+test('large records leave no memory behind', t => {
+  const { execFileSync } = require('node:child_process')
+  const program = `
+    const huon = require(${JSON.stringify(require.resolve('..'))})
+    const env = huon.openInMemory()
+    const encodings = ['string', 'json']
+    for (const valueEncoding of encodings) {
+      env.table(valueEncoding, { valueEncoding }).putSync(1, 'x'.repeat(30e6))
+    }
+    const used = async () => {
+      for (let i = 0; i < 5; i++) { gc(); await new Promise(setImmediate) }
+      return process.memoryUsage().arrayBuffers
+    }
+    const main = async () => {
+      const before = await used()
+      for (const valueEncoding of encodings) {
+        const table = env.table(valueEncoding, { valueEncoding })
+        for (const _ of table) {}
+        table.getMany([1, 1])
+        console.log(await used() - before < 10e6)
+      }
+    }
+    main()`
+  const said = execFileSync(process.execPath, ['--expose-gc', '-e', program], { encoding: 'utf8' })
+  assert.equal(said, 'true\ntrue\n')
+})
+
+test('a batch of the level family is done as a whole, and one that cannot be opened is closed',
+  async t => {
+    const { HuonLevel } = require('../lib/abstract-level')
+    const db = new HuonLevel()
+    const put = (key, value) => ({ type: 'put', key, value })
+    await assert.rejects(db.batch([put('a', '1'), put('k'.repeat(3000), '2')]), { code: 'KeyTooLong' })
+    assert.equal(await db.get('a'), undefined)
+    await db.batch([put('a', '1'), put('b', '2'), { type: 'del', key: 'a' }])
+    assert.deepEqual(await db.iterator().all(), [['b', '2']])
+    await db.close()
+    const place = file(t)
+    const env = open(place)
+    await env.multimap('level').put('a', 1)
+    await env.close()
+    await assert.rejects(new HuonLevel(place).open(), { code: 'LEVEL_DATABASE_NOT_OPEN' })
+    assert.equal(deleteFiles(place), true)
+  })
 
 test('multimaps', async t => {
   const env = environment(t)

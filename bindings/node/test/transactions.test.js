@@ -161,6 +161,25 @@ test('one by hand', async t => {
   assert.equal(ages.count(), 0)
 })
 
+test('one by hand is committed while others wait for it', async t => {
+  const env = open(file(t), { durability: 'lazy', lockTimeout: 3000 })
+  t.after(() => env.close())
+  const ages = env.table('ages')
+  for (const wait of [() => ages.put('bob', 2), () => env.transaction(() => ages.put('bob', 3))]) {
+    const txn = env.writeSync()
+    txn.table(ages).put('ada', 1)
+    const waiting = wait()
+    await sleep(20)
+    await txn.commit()
+    assert.equal(await waiting, true)
+  }
+  const last = env.writeSync()
+  last.table(ages).put('cid', 3)
+  const committed = last.commit()
+  await env.close()
+  await committed
+})
+
 test('snapshots', async t => {
   const env = environment(t)
   const ages = env.table('ages')
@@ -182,6 +201,40 @@ test('snapshots', async t => {
   const later = async txn => { await sleep(1); return txn.table(ages).get('ada') }
   assert.equal(await env.view(later), 2)
   assert.throws(() => env.view(() => { throw new Error('no') }), /no/)
+  assert.equal(env.info().readers.length, 0)
+})
+
+test('a snapshot whose pages a writer has taken is lost', async t => {
+  const env = open(file(t), { durability: 'lazy', maxBytes: 1 << 20 })
+  t.after(() => env.close())
+  const table = env.table('t', { valueEncoding: 'binary' })
+  await table.put('ada', 'old')
+  const fill = n => env.transaction(() => {
+    for (let i = 0; i < 30; i++) table.put(i, Buffer.alloc(10_000, n))
+  })
+  await fill(100)
+  const txn = env.read()
+  txn.park()
+  for (let n = 0; n < 30; n++) await fill(n)
+  assert.throws(() => txn.unpark(), { code: 'Evicted' })
+  assert.equal(txn.isEnded, true)
+  for (const use of [() => txn.table(table).get('ada'), () => txn.id, () => txn.unpark()]) {
+    assert.throws(use, { code: 'Misuse' })
+  }
+  assert.equal(env.info().readers.length, 0)
+})
+
+test('what is flushed before it is closed', async t => {
+  const env = environment(t)
+  env.table('t').put(1, 1)
+  const { flushed } = env
+  await env.close()
+  await flushed
+})
+
+test('work with a snapshot may give any thenable', async t => {
+  const env = environment(t)
+  assert.equal(await env.view(() => ({ then: resolve => resolve(1) })), 1)
   assert.equal(env.info().readers.length, 0)
 })
 

@@ -40,7 +40,8 @@ function names (object) {
 /** What objects have for each other. */
 const INNER = new Set([
   'source', 'named', 'table', 'keys', 'values', 'seat', 'isNewest', 'isMulti', 'perform', 'make',
-  'of', 'env', 'isSync', 'isOfWork', 'writing', 'ambient', 'enqueue', 'sequenceOf'
+  'of', 'env', 'isSync', 'isOfWork', 'writing', 'ambient', 'enqueue', 'enqueueAll', 'changeOfPut',
+  'changeOfRemove', 'sequenceOf', 'undo'
 ])
 
 function compare (object, name) {
