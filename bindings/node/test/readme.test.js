@@ -24,8 +24,8 @@ for (const [at, code] of examples.entries()) {
     const modules = path.join(folder, 'node_modules')
     fs.mkdirSync(modules)
     fs.symlinkSync(root, path.join(modules, 'huon'), 'dir')
-    fs.writeFileSync(path.join(folder, 'example.js'), `(async () => {${code}})()`)
-    const said = execFileSync(process.execPath, ['example.js'],
+    fs.writeFileSync(path.join(folder, 'example.mjs'), code)
+    const said = execFileSync(process.execPath, ['example.mjs'],
       { cwd: folder, encoding: 'utf8', timeout: 60_000 }).split('\n')
     for (const line of expected(code)) assert.ok(said.includes(line), `${line}\n${said.join('\n')}`)
     assert.ok(said.length > 1, 'it says something')
