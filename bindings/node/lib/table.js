@@ -6,7 +6,7 @@
 // and writes through it, at once in a transaction and with all writes of a tick outside of one.
 
 const {
-  native, memory, turn, room, done, shrink, NOTHING, FAILED, failure
+  native, rare, memory, turn, room, done, shrink, NOTHING, FAILED, SIZES, failure
 } = require('./native')
 const { HuonError, known } = require('./errors')
 const {
@@ -27,6 +27,8 @@ const CREATE = 9
 
 /** How many keys are looked up with a call. */
 const MANY = 256
+/** The same where values are large. */
+const MANY_LEAST = 16
 
 /** How many bytes of records are loaded with a call. */
 const LOAD_BYTES = 1 << 20
@@ -81,23 +83,33 @@ class Reader {
   getMany (keys) {
     const all = Array.from(keys)
     const values = []
-    while (values.length < all.length) this.#lookUp(all, values)
+    /** How many at a time, and from where: one call may not be enough, and the snapshot is one. */
+    const how = { count: MANY, seat: this.source.seat, own: 0 }
+    try {
+      while (values.length < all.length) this.#lookUp(all, values, how)
+    } finally {
+      if (how.own !== 0) rare.end(how.own)
+    }
     return this.values.finish === null
       ? values
       : values.map(value => value === undefined ? value : this.values.finish(value))
   }
 
   /** Looks up the next keys, as many as fit. */
-  #lookUp (keys, values) {
-    const count = Math.min(MANY, keys.length - values.length)
+  #lookUp (keys, values, how) {
+    const left = keys.length - values.length
+    const count = Math.min(how.count, left)
     let end = 0
     for (let i = 0; i < count; i++) {
       const start = end
       end = this.keys.write(keys[values.length + i], start)
       memory.sizes[i] = end - start
     }
-    const looked = done(native.getMany(this.source.seat, this.table, count, room()))
+    const more = count < left ? 1 : 0
+    const looked = done(native.getMany(how.seat, this.table, count, room(), more))
     const { output, sizes } = memory
+    const own = sizes[SIZES - 2] + sizes[SIZES - 1] * 2 ** 32
+    if (own !== 0) how.seat = how.own = own
     let at = memory.at
     for (let i = 0; i < looked; i++) {
       const start = at
@@ -106,14 +118,15 @@ class Reader {
     }
     if (this.values.keeps) memory.at = at
     if (looked === count) return
+    how.count = Math.max(MANY_LEAST, looked * 2)
     // The next one has no room: it gets more, or a buffer of its own.
     if (memory.at > 0) turn()
-    else if (looked === 0) values.push(this.#unfinished(keys[values.length]))
+    else if (looked === 0) values.push(this.#unfinished(keys[values.length], how.seat))
   }
 
-  #unfinished (key) {
+  #unfinished (key, seat) {
     const keyBytes = this.keys.write(key, 0)
-    const found = done(native.get(this.source.seat, this.table, keyBytes, room()))
+    const found = done(native.get(seat, this.table, keyBytes, room()))
     if (found === NOTHING) return undefined
     const bytes = typeof found === 'number' ? memory.output : found
     const at = typeof found === 'number' ? memory.at : 0

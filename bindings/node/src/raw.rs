@@ -26,6 +26,7 @@ use crate::change::{self, Answered, Change, Lengths};
 use crate::failure::{Failure, Result};
 use crate::jobs::{Answer, Mailbox};
 use crate::reading::{Bounds, Span as Range, Tray};
+use crate::slab::Slab;
 use crate::state::{self, Held, Seat, State, Writing, in_txn};
 
 /// What a bare function returns where there is nothing.
@@ -291,28 +292,34 @@ extern "C" fn has(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     })
 }
 
-/// getMany(seat, table, how many keys, where in the output): the lengths of the keys are in the
-/// sizes, and those of the values after that, two for each: whether there is one, and its length.
-/// How many were looked up before the output was full.
+/// getMany(seat, table, how many keys, where in the output, whether there are more): the lengths of
+/// the keys are in the sizes, and those of the values after that, two for each: whether there is
+/// one, and its length. How many were looked up before the output was full. The last two sizes are
+/// the number of the seat with the snapshot to go on with, if there is anything left.
 extern "C" fn get_many(env: napi_env, info: sys::napi_callback_info) -> napi_value {
-    call(env, info, |caller, state, [seat, table, count, at]| {
+    call(env, info, |caller, state, [seat_no, table, count, at, more]| {
         let State { memory, envs, seats, .. } = state;
         let (mut input, output, sizes) = memory.parts();
+        let (sizes, tail) = sizes.split_last_chunk_mut::<2>().ok_or_else(short)?;
         let lengths = sizes.get(..count as usize).ok_or_else(short)?;
         let mut keys = Vec::with_capacity(lengths.len());
         for length in lengths {
             keys.push(input.split_off(..*length as usize).ok_or_else(short)?);
         }
         let output = output.get_mut(at as usize..).ok_or_else(short)?;
-        let seat = seats.get(seat)?;
+        let seat = seats.get(seat_no)?;
         let open = envs.get(seat.env)?;
         let handle = open.slot(table)?.handle;
         seat.wake(&open.env)?;
         let mut tray = Tray::new(output, sizes, keys.len());
         let looked = in_txn!(&seat.held, txn => tray.look_up(txn, handle, &keys));
+        let is_left = more != 0.0 || tray.count() < keys.len();
+        let kept = (is_left && looked.is_ok() && seat.is_newest).then(|| seat.split());
         seat.rest();
         looked?;
-        Ok(caller.number(tray.count() as f64))
+        let count = tray.count();
+        *tail = number_of(seats, kept)?;
+        Ok(caller.number(count as f64))
     })
 }
 
@@ -342,13 +349,16 @@ extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_v
             _ => None,
         };
         seat.rest();
-        *tail = [u32::from(more?), 0, 0];
-        if let Some(kept) = kept {
-            let number = seats.add(kept)? as u64;
-            [tail[1], tail[2]] = [number as u32, (number >> 32) as u32];
-        }
+        let [low, high] = number_of(seats, kept)?;
+        *tail = [u32::from(more?), low, high];
         Ok(caller.number(if wanted > 0 { NO_ROOM - wanted as f64 } else { count as f64 }))
     })
+}
+
+/// The number of a new seat in two halves, 0 for none.
+fn number_of(seats: &mut Slab<Seat>, seat: Option<Seat>) -> Result<[u32; 2]> {
+    let number = seat.map_or(Ok(0.0), |seat| seats.add(seat))? as u64;
+    Ok([number as u32, (number >> 32) as u32])
 }
 
 impl Seat {

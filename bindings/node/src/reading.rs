@@ -73,6 +73,10 @@ impl<'b> Span<'b> {
     }
 }
 
+/// How many keys are looked up before there is another look whether there is room: as many as the
+/// engine looks up side by side.
+const LOOKED_UP: usize = 16;
+
 /// Where records go: the bytes one behind another, and two lengths for each.
 pub(crate) struct Tray<'m> {
     pub(crate) bytes: &'m mut [u8],
@@ -186,6 +190,17 @@ impl<'m> Tray<'m> {
     /// Puts the value of each key there, with 1 before its length, or 0 for none. The rest is for
     /// another time where it is full.
     pub(crate) fn look_up(&mut self, txn: &impl Txn, handle: Handle, keys: &[&[u8]]) -> Result<()> {
+        for keys in keys.chunks(LOOKED_UP) {
+            let count = self.count;
+            self.look_up_some(txn, handle, keys)?;
+            if self.count < count + keys.len() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn look_up_some(&mut self, txn: &impl Txn, handle: Handle, keys: &[&[u8]]) -> Result<()> {
         let mut is_full = false;
         let mut found = |value: Option<&[u8]>| {
             is_full = is_full || !self.add(&[], value.unwrap_or_default());

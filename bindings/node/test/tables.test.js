@@ -387,6 +387,36 @@ test('a batch of the level family is done as a whole, and one that cannot be ope
     assert.equal(deleteFiles(place), true)
   })
 
+test('getMany shows one snapshot, however large the values are', async t => {
+  const { Worker } = require('node:worker_threads')
+  const place = file(t)
+  const env = open(place, { durability: 'lazy' })
+  t.after(() => env.close())
+  const table = env.table('t', { valueEncoding: 'ordered' })
+  const keys = Array.from({ length: 300 }, (_, n) => n)
+  await table.putMany(keys.map(key => [key, [0, 'x'.repeat(key * 40)]]))
+  const worker = new Worker(`
+    const { parentPort, workerData } = require('node:worker_threads')
+    const env = require(workerData.huon).open(workerData.place, { durability: 'lazy' })
+    const table = env.table('t', { valueEncoding: 'ordered' })
+    for (let n = 1; n <= 300; n++) {
+      env.transactionSync(() => {
+        for (let key = 0; key < 300; key++) table.put(key, [n, 'x'.repeat(key * 40)])
+      })
+    }
+    env.close()`, { eval: true, workerData: { huon: require.resolve('..'), place } })
+  let isAtWork = true
+  worker.once('exit', () => { isAtWork = false })
+  while (isAtWork) {
+    const values = table.getMany(keys)
+    assert.deepEqual(values.map(([, text]) => text.length), keys.map(key => key * 40))
+    assert.equal(new Set(values.map(([n]) => n)).size, 1)
+    await new Promise(setImmediate)
+  }
+  assert.equal(table.getMany(keys)[299][0], 300)
+  assert.equal(env.info().readers.length, 0)
+})
+
 test('multimaps', async t => {
   const env = environment(t)
   const tags = env.multimap('tags')
