@@ -198,6 +198,8 @@ class RangeIterator {
   #left
   #shape
   #snapshot
+  /** From where it began to read: a transaction that has ended by the next call is missed. */
+  #begun = null
   /** The seat of the snapshot, once it has one of its own. */
   #seat = null
   #batch = FIRST_BATCH
@@ -288,7 +290,8 @@ class RangeIterator {
   }
 
   #call (max) {
-    const seat = this.#seat ?? this.#of.seat
+    this.#begun ??= this.#of.seat
+    const seat = this.#seat ?? this.#begun
     const bits = this.#bits | (this.#isKeeping ? KEEP : 0)
     let end = put(this.#from, 0)
     const from = end

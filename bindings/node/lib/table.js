@@ -33,12 +33,20 @@ const MANY_LEAST = 16
 /** How many bytes of records are loaded with a call. */
 const LOAD_BYTES = 1 << 20
 
-/** The bounds of a range. Keys that begin alike lie together where they are ordered as bytes. */
+/** The bounds of a range. What is known of how keys lie is known where they are ordered as bytes. */
 function boundsOf ({ keys, named }, options, of) {
-  if (options?.prefix !== undefined && named.order !== 0) {
+  if (named.order !== 0) checkBounds(options ?? {})
+  return new Bounds(keys, options, of)
+}
+
+function checkBounds ({ prefix, gt, gte, lt, lte }) {
+  if (prefix !== undefined) {
     throw new HuonError('PrefixOrder', 'keys that begin alike do not lie together in this order')
   }
-  return new Bounds(keys, options, of)
+  const areTwo = (one, other) => one !== undefined && other !== undefined
+  if (areTwo(gt, gte) || areTwo(lt, lte)) {
+    throw new TypeError('which of two bounds is narrower is not known in this order')
+  }
 }
 
 /** How to read a table from a source: its number there, and its encodings. */

@@ -136,6 +136,8 @@ test('tables of other orders', async t => {
   assert.deepEqual(numbers.valuesOnly().toArray(), ['a', 'b', 'c'])
   await assert.rejects(numbers.put(Buffer.from('abc'), 'd'), { code: 'KeyLength' })
   assert.throws(() => numbers.range({ prefix: key(1) }), { code: 'PrefixOrder' })
+  assert.throws(() => numbers.range({ gt: key(256), gte: key(2) }), TypeError)
+  assert.throws(() => numbers.count({ lt: key(256), lte: key(2) }), TypeError)
   assert.throws(() => env.table('n', { keyEncoding: 'binary' }), { code: 'TableKind' })
   assert.equal(env.table('n', { keyEncoding: 'binary', order: 'stored' }).get(key(2)), 'b')
 })

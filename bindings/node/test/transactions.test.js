@@ -77,6 +77,18 @@ test('transactions and writes come one after another', async t => {
   assert.equal(table.count(), 18)
 })
 
+test('a range of a transaction ends with it', async t => {
+  const env = environment(t)
+  const table = env.table('t')
+  const records = await env.transaction(async () => {
+    await table.putMany(Array.from({ length: 100 }, (_, n) => [n, n]))
+    const records = table.range()[Symbol.iterator]()
+    records.next()
+    return { next: () => records.next() }
+  })
+  assert.throws(() => { for (let n = 0; n < 99; n++) records.next() }, { code: 'Misuse' })
+})
+
 test('synchronous transactions', t => {
   const env = environment(t)
   const ages = env.table('ages')
