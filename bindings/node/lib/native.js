@@ -21,8 +21,8 @@ const OUTPUT_BYTES = 32 * 1024
 const SIZES = 1024 + 3
 
 /** What bare functions answer, beside what they found. */
-const NOTHING = -1
 const FAILED = -2
+const ABSENT = 0xffffffff
 const NO_ROOM = -16
 
 /**
@@ -139,5 +139,5 @@ if (isFirst) {
 }
 
 module.exports = {
-  native, rare, memory, grow, shrink, turn, dropLarge, room, failure, done, ask, NOTHING, FAILED, NO_ROOM, SIZES
+  native, rare, memory, grow, shrink, turn, dropLarge, room, failure, done, ask, ABSENT, FAILED, NO_ROOM, SIZES
 }

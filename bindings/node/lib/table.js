@@ -6,7 +6,7 @@
 // and writes through it, at once in a transaction and with all writes of a tick outside of one.
 
 const {
-  native, rare, memory, turn, room, done, shrink, NOTHING, FAILED, SIZES, failure
+  native, rare, memory, turn, room, done, shrink, ABSENT, FAILED, SIZES, failure
 } = require('./native')
 const { HuonError, known } = require('./errors')
 const {
@@ -65,16 +65,28 @@ class Reader {
   get isNewest () { return this.source.isNewest }
 
   get (key) {
-    const length = this.keys.write(key, 0)
-    const found = native.get(this.source.seat, this.table, length, room())
-    if (found === NOTHING) return undefined
+    const found = this.#find(this.source.seat, this.keys.write(key, 0))
+    if (found === ABSENT) return undefined
     const { values } = this
     if (typeof found !== 'number') return this.#large(found)
-    if (found === FAILED) throw failure()
     const { at, output } = memory
     const value = values.read(output, at, at + found)
     if (values.keeps) memory.at = (at + found + 7) & ~7
     return values.finish === null ? value : values.finish(value)
+  }
+
+  /** The length of a value in the output, ABSENT, or a buffer of its own if it had no room. */
+  #find (seat, keyBytes) {
+    const { sizes } = memory
+    sizes[0] = seat
+    sizes[1] = seat / 2 ** 32
+    sizes[2] = this.table
+    sizes[3] = keyBytes
+    sizes[4] = room()
+    const found = native.get()
+    if (found === undefined) return sizes[0]
+    if (found === FAILED) throw failure()
+    return found
   }
 
   /** A value that had no room in the output, in a buffer of its own. */
@@ -133,9 +145,8 @@ class Reader {
   }
 
   #unfinished (key, seat) {
-    const keyBytes = this.keys.write(key, 0)
-    const found = done(native.get(seat, this.table, keyBytes, room()))
-    if (found === NOTHING) return undefined
+    const found = this.#find(seat, this.keys.write(key, 0))
+    if (found === ABSENT) return undefined
     const bytes = typeof found === 'number' ? memory.output : found
     const at = typeof found === 'number' ? memory.at : 0
     const length = typeof found === 'number' ? found : found.length

@@ -33,6 +33,8 @@ use crate::state::{self, Held, Seat, State, Writing, in_txn};
 const NOTHING: f64 = -1.0;
 /// Where it failed: `failure` says why.
 const FAILED: f64 = -2.0;
+/// A length where there is no value.
+const ABSENT: u32 = u32::MAX;
 /// What is below stands for so many bytes that had no room.
 const NO_ROOM: f64 = -16.0;
 
@@ -206,7 +208,6 @@ fn call<const N: usize>(
     info: sys::napi_callback_info,
     work: impl FnOnce(Caller, &mut State, [f64; N]) -> Result<napi_value>,
 ) -> napi_value {
-    let caller = Caller { env };
     let mut values = [ptr::null_mut(); N];
     let mut numbers = [0.0; N];
     let mut count = N;
@@ -218,9 +219,19 @@ fn call<const N: usize>(
             sys::napi_get_value_double(env, value, number);
         }
     }
+    guarded(env, |caller, state| work(caller, state, numbers))
+}
+
+/// Runs a bare function: see `call`.
+#[inline]
+fn guarded(
+    env: napi_env,
+    work: impl FnOnce(Caller, &mut State) -> Result<napi_value>,
+) -> napi_value {
+    let caller = Caller { env };
     let done = catch_unwind(AssertUnwindSafe(|| {
         state::with(|state| {
-            work(caller, state, numbers).unwrap_or_else(|failure| {
+            work(caller, state).unwrap_or_else(|failure| {
                 state.failure = Some(failure);
                 caller.number(FAILED)
             })
@@ -241,32 +252,33 @@ fn parts<const N: usize>(mut input: &[u8], lengths: [f64; N]) -> Result<[&[u8]; 
     Ok(parts)
 }
 
-/// get(seat, table, bytes of the key, where in the output): the length of the value there, a
-/// `Buffer` with it if it had no room, or NOTHING.
-extern "C" fn get(env: napi_env, info: sys::napi_callback_info) -> napi_value {
-    call(env, info, |caller, state, [seat, table, key, at]| {
+/// get(): its arguments are the first sizes, since each that is passed costs a call of N-API: the
+/// halves of the seat's number, the table, bytes of the key, where in the output. The length of the
+/// value there is the first size then, or ABSENT; a `Buffer` with it that had no room is returned.
+extern "C" fn get(env: napi_env, _: sys::napi_callback_info) -> napi_value {
+    guarded(env, |caller, state| {
         let State { memory, envs, seats, .. } = state;
-        let (input, output, _) = memory.parts();
+        let (input, output, sizes) = memory.parts();
+        let (&mut [low, high, table, key, at], _) =
+            sizes.split_first_chunk_mut().ok_or_else(short)?;
         let key = input.get(..key as usize).ok_or_else(short)?;
-        let seat = seats.get(seat)?;
+        let seat = seats.get((u64::from(high) << 32 | u64::from(low)) as f64)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = open.slot(f64::from(table))?.handle;
         seat.wake(&open.env)?;
         let found = in_txn!(&seat.held, txn => {
             let value = match handle {
                 state::Handle::Table(table) => table.get(txn, key)?,
                 state::Handle::Multi(multi) => multi.values(txn, key)?.next().transpose()?,
             };
-            match value {
-                None => Ok(caller.number(NOTHING)),
-                Some(value) => match output.get_mut(at as usize..at as usize + value.len()) {
-                    Some(room) => {
-                        room.copy_from_slice(value);
-                        Ok(caller.number(value.len() as f64))
-                    }
-                    None => caller.buffer(value),
-                },
-            }
+            sizes[0] = ABSENT;
+            let Some(value) = value else { return Ok(ptr::null_mut()) };
+            let Some(room) = output.get_mut(at as usize..at as usize + value.len()) else {
+                return caller.buffer(value);
+            };
+            room.copy_from_slice(value);
+            sizes[0] = value.len() as u32;
+            Ok(ptr::null_mut())
         });
         seat.rest();
         found
