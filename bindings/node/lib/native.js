@@ -26,24 +26,31 @@ const ABSENT = 0xffffffff
 const NO_ROOM = -16
 
 /**
- * What a thread has once, and keeps with the native part: test runners load these files again and
- * again, and the native part once.
+ * What a thread has once: test runners load these files again and again, and the native part stays
+ * as it is, if it is the same. That one knows who listens.
  */
-const isFirst = addon.shared === undefined
-const shared = addon.shared ??= {
-  memory: {
-    input: null,
-    view: null,
-    output: null,
-    /** From where the output is free. */
-    at: 0,
-    sizes: new Uint32Array(SIZES)
-  },
-  /** Jobs of other threads that have not answered, by number. */
-  jobs: new Map(),
-  lastJob: 0
-}
+const KEPT = Symbol.for(`huon ${require.resolve('../huon.node')}`)
+const kept = process[KEPT]
+const isFirst = kept === undefined || native.stay(kept.jobs.size > 0 ? 1 : 0) === FAILED
+const shared = isFirst ? create() : kept
+process[KEPT] = shared
 const { memory, jobs } = shared
+
+function create () {
+  return {
+    memory: {
+      input: null,
+      view: null,
+      output: null,
+      /** From where the output is free. */
+      at: 0,
+      sizes: new Uint32Array(SIZES)
+    },
+    /** Jobs of other threads that have not answered, by number. */
+    jobs: new Map(),
+    lastJob: 0
+  }
+}
 
 function shareInput (bytes) {
   memory.input = Buffer.allocUnsafeSlow(bytes)
@@ -139,5 +146,19 @@ if (isFirst) {
 }
 
 module.exports = {
-  native, rare, memory, grow, shrink, turn, dropLarge, room, failure, done, ask, ABSENT, FAILED, NO_ROOM, SIZES
+  native,
+  rare,
+  memory,
+  grow,
+  shrink,
+  turn,
+  dropLarge,
+  room,
+  failure,
+  done,
+  ask,
+  ABSENT,
+  FAILED,
+  NO_ROOM,
+  SIZES
 }

@@ -2,7 +2,9 @@
 
 // Ranges: lazy iterables that fetch some dozens of records with a call.
 
-const { native, rare, memory, grow, turn, dropLarge, room, done, NO_ROOM, SIZES } = require('./native')
+const {
+  native, rare, memory, grow, turn, dropLarge, room, done, NO_ROOM, SIZES
+} = require('./native')
 const { known } = require('./errors')
 
 // The bits by which the native part knows a range.

@@ -33,7 +33,7 @@ const MANY_LEAST = 16
 /** How many bytes of records are loaded with a call. */
 const LOAD_BYTES = 1 << 20
 
-/** The bounds of a range. What is known of how keys lie is known where they are ordered as bytes. */
+/** The bounds of a range. How keys lie is known where they are ordered as bytes. */
 function boundsOf ({ keys, named }, options, of) {
   if (named.order !== 0) checkBounds(options ?? {})
   return new Bounds(keys, options, of)

@@ -6,6 +6,7 @@
 //   write(prepared, at), read(buffer, start, end), keeps      as those of keys
 //   finish(read)              what the program gets, null where that is what was read
 
+const { HuonError } = require('./errors')
 const { ordered } = require('./keys')
 const { writeText, writeBytes, readText } = require('./text')
 
@@ -65,7 +66,11 @@ function messagePack () {
       return packr.pack(value)
     },
     write: writeBytes,
-    read: (buffer, start, end) => packr.unpack(buffer, { start, end })
+    read (buffer, start, end) {
+      // Where that is 0 it would read all of the buffer.
+      if (start === end) throw new HuonError('Decode', 'a value without bytes is no MessagePack')
+      return packr.unpack(buffer, { start, end })
+    }
   }
 }
 

@@ -12,6 +12,7 @@
 
 #![deny(unsafe_code)]
 
+mod answers;
 mod change;
 mod failure;
 mod jobs;

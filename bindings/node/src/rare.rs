@@ -213,8 +213,8 @@ fn commit_now(txn: huon::WriteTxn, how: Option<String>) -> Res<u64> {
     })
 }
 
-/// Commits in another thread, but that of changes: this may wait for what is committed here. The job
-/// answers the id of the snapshot.
+/// Commits in another thread than that of changes, which may wait for what is committed here. The
+/// job answers the id of the snapshot.
 #[napi(catch_unwind)]
 pub fn commit(seat: f64, job: f64, durability: Option<String>) -> Result<()> {
     with(|state| {

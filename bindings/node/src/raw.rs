@@ -3,9 +3,10 @@
 //!
 //! R1. A `Span` is the memory of an array that a reference keeps. JavaScript does not run while a
 //!     function of ours does, and no other thread sees that memory: so a slice of it is ours alone
-//!     until the function returns. Programs get views of the output. A message of theirs cannot take
-//!     its memory away (it is marked so), but `ArrayBuffer.prototype.transfer` can: JavaScript looks
-//!     before each call that fills the output, and shares another one. Nobody gets views of the rest.
+//!     until the function returns. Programs get views of the output. A message of theirs cannot
+//!     take its memory away (it is marked so), but `ArrayBuffer.prototype.transfer` can: JavaScript
+//!     looks before each call that fills the output, and shares another one. No program gets a view
+//!     of the rest.
 //! R2. Input and output are two arrays, so their slices do not overlap.
 //! R3. `env` and `info` are those of the callback that runs, and values are of its scope.
 //! R4. A bell is rung under the lock of its mailbox, which is closed before Node frees the bell:
@@ -22,15 +23,14 @@ use napi::sys::{self, napi_env, napi_value};
 use napi::{Env, JsValue};
 use napi_derive::napi;
 
-use crate::change::{self, Answered, Change, Lengths};
+use crate::change::{self, Change, Lengths};
 use crate::failure::{Failure, Result};
 use crate::jobs::{Answer, Mailbox};
 use crate::reading::{Bounds, Span as Range, Tray};
-use crate::slab::Slab;
-use crate::state::{self, Held, Seat, State, Writing, in_txn};
+use crate::state::{self, State, in_txn};
 
 /// What a bare function returns where there is nothing.
-const NOTHING: f64 = -1.0;
+pub(crate) const NOTHING: f64 = -1.0;
 /// Where it failed: `failure` says why.
 const FAILED: f64 = -2.0;
 /// A length where there is no value.
@@ -91,13 +91,13 @@ fn short() -> Failure {
 
 /// A call from JavaScript (R3).
 #[derive(Clone, Copy)]
-struct Caller {
+pub(crate) struct Caller {
     env: napi_env,
 }
 
 impl Caller {
     #[inline]
-    fn number(self, number: f64) -> napi_value {
+    pub(crate) fn number(self, number: f64) -> napi_value {
         let mut value = ptr::null_mut();
         let whole = number as i32;
         // SAFETY: R3.
@@ -158,7 +158,7 @@ impl Caller {
         Ok(unsafe { slice::from_raw_parts(start, bytes) })
     }
 
-    fn text(self, text: &str) -> napi_value {
+    pub(crate) fn text(self, text: &str) -> napi_value {
         let mut value = ptr::null_mut();
         // SAFETY: R3; the text is copied.
         unsafe {
@@ -168,7 +168,7 @@ impl Caller {
         value
     }
 
-    fn array_of(self, items: impl ExactSizeIterator<Item = napi_value>) -> napi_value {
+    pub(crate) fn array_of(self, items: impl ExactSizeIterator<Item = napi_value>) -> napi_value {
         let mut array = ptr::null_mut();
         // SAFETY: R3.
         unsafe {
@@ -180,20 +180,7 @@ impl Caller {
         array
     }
 
-    /// A number, or, where it was refused, an array with code and sentence, and the table or
-    /// NOTHING.
-    fn answered(self, answered: &Answered) -> napi_value {
-        match answered {
-            Ok(number) => self.number(*number),
-            Err((failure, table)) => {
-                let table = table.map_or(NOTHING, f64::from);
-                let parts = [self.text(failure.code), self.text(&failure.text), self.number(table)];
-                self.array_of(parts.into_iter())
-            }
-        }
-    }
-
-    fn undefined(self) -> napi_value {
+    pub(crate) fn undefined(self) -> napi_value {
         let mut value = ptr::null_mut();
         // SAFETY: R3.
         unsafe { sys::napi_get_undefined(self.env, &mut value) };
@@ -330,7 +317,7 @@ extern "C" fn get_many(env: napi_env, info: sys::napi_callback_info) -> napi_val
         seat.rest();
         looked?;
         let count = tray.count();
-        *tail = number_of(seats, kept)?;
+        *tail = seats.halves_of(kept)?;
         Ok(caller.number(count as f64))
     })
 }
@@ -361,24 +348,10 @@ extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_v
             _ => None,
         };
         seat.rest();
-        let [low, high] = number_of(seats, kept)?;
+        let [low, high] = seats.halves_of(kept)?;
         *tail = [u32::from(more?), low, high];
         Ok(caller.number(if wanted > 0 { NO_ROOM - wanted as f64 } else { count as f64 }))
     })
-}
-
-/// The number of a new seat in two halves, 0 for none.
-fn number_of(seats: &mut Slab<Seat>, seat: Option<Seat>) -> Result<[u32; 2]> {
-    let number = seat.map_or(Ok(0.0), |seat| seats.add(seat))? as u64;
-    Ok([number as u32, (number >> 32) as u32])
-}
-
-impl Seat {
-    /// The same snapshot in a seat of its own.
-    fn split(&mut self) -> Seat {
-        let held = std::mem::replace(&mut self.held, Held::Resting(None));
-        Seat { env: self.env, is_newest: false, held }
-    }
 }
 
 /// count(seat, table, bounds, bytes of from, of to): how many records.
@@ -427,9 +400,9 @@ extern "C" fn load(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     })
 }
 
-/// submit(environment, job, bytes, array, whether answers are wanted): has the packed changes at the
-/// start of an array, so many bytes of them, done in a transaction of its own. The job answers with
-/// the answers of all; with nothing if none was refused, and none is wanted.
+/// submit(environment, job, bytes, array, whether answers are wanted): has the packed changes at
+/// the start of an array, so many bytes of them, done in a transaction of its own. The job answers
+/// with the answers of all; with nothing if none was refused, and none is wanted.
 extern "C" fn submit(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     call(env, info, |caller, state, [env, job, bytes, _, wanted]| {
         let packed = caller.array(info, 3)?.get(..bytes as usize).ok_or_else(short)?.to_vec();
@@ -552,7 +525,7 @@ unsafe extern "C" fn deliver(
     let caller = Caller { env };
     let answers = state::with(|state| state.mailbox.clone()).map(|mailbox| mailbox.fetch());
     for (job, answer) in answers.unwrap_or_default() {
-        let (failed, value) = match answer.and_then(|answer| caller.answer(answer)) {
+        let (failed, value) = match answer.and_then(|answer| answer.value(caller)) {
             Ok(value) => (0.0, value),
             Err(failure) => {
                 state::with(|state| state.failure = Some(failure));
@@ -565,23 +538,6 @@ unsafe extern "C" fn deliver(
             let (this, mut result) = (caller.undefined(), ptr::null_mut());
             sys::napi_call_function(env, this, function, 3, args.as_ptr(), &mut result);
         }
-    }
-}
-
-impl Caller {
-    fn answer(self, answer: Answer) -> Result<napi_value> {
-        Ok(match answer {
-            Answer::Nothing => self.undefined(),
-            Answer::Number(number) => self.number(number),
-            Answer::Changes(all) => self.array_of(all.iter().map(|one| self.answered(one))),
-            Answer::Text(text) => self.text(&text),
-            Answer::Writer(env, txn) => state::with(|state| {
-                state.env(env)?;
-                let held = Held::Write(Writing::new(txn));
-                let seat = state.seats.add(Seat { env, is_newest: false, held })?;
-                Ok::<_, Failure>(self.number(seat))
-            })?,
-        })
     }
 }
 

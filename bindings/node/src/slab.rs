@@ -34,6 +34,12 @@ impl<T> Slab<T> {
         Ok((u64::from(*generation) << PLACE_BITS | at as u64) as f64)
     }
 
+    /// Adds it, if there is anything: the halves of its number, which is 0 otherwise.
+    pub(crate) fn halves_of(&mut self, item: Option<T>) -> Result<[u32; 2]> {
+        let number = item.map_or(Ok(0.0), |item| self.add(item))? as u64;
+        Ok([number as u32, (number >> 32) as u32])
+    }
+
     #[inline]
     fn place(&mut self, number: f64) -> Option<(usize, &mut Option<T>)> {
         let number = number as u64;

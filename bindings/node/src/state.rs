@@ -230,6 +230,12 @@ impl Seat {
         }
     }
 
+    /// The same snapshot in a seat of its own.
+    pub(crate) fn split(&mut self) -> Seat {
+        let held = std::mem::replace(&mut self.held, Held::Resting(None));
+        Seat { env: self.env, is_newest: false, held }
+    }
+
     pub(crate) fn writing(&mut self) -> Result<&mut Writing> {
         match &mut self.held {
             Held::Write(writing) => Ok(writing),

@@ -106,7 +106,8 @@ test('a nested one that fails undoes what it left open, with its own error', asy
   const error = new Error('mine')
   await env.transaction(async txn => {
     ages.put('kept', 1)
-    assert.throws(() => txn.nested(() => { txn.savepoint(); ages.put('lost', 1); throw error }), error)
+    const fail = () => { txn.savepoint(); ages.put('lost', 1); throw error }
+    assert.throws(() => txn.nested(fail), error)
     await assert.rejects(txn.nested(async () => { txn.savepoint(); throw error }), error)
   })
   assert.deepEqual(ages.keysOnly().toArray(), ['kept'])
@@ -363,23 +364,28 @@ test('it can be imported, and opened for a block', t => {
     'true true\n')
 })
 
-test('its files may be loaded again in the same thread', async t => {
-  const env = environment(t)
-  const table = env.table('t')
-  await table.put('first', 1)
-  const old = Object.entries(require.cache).filter(([name]) => name.includes('/lib/'))
-  for (const [name] of old) delete require.cache[name]
-  const again = require('..')
-  for (const [name, module] of old) require.cache[name] = module
-  assert.notEqual(again, huon)
-  const other = again.openInMemory()
-  const both = [other.table('t').put('second', 2), table.put('third', 3)]
-  assert.equal(table.get('first'), 1)
-  await Promise.all(both)
-  assert.deepEqual([other.table('t').get('second'), table.get('third')], [2, 3])
-  await assert.rejects(other.copyTo('/no/such/folder/x'), again.HuonError)
-  await other.close()
-})
+for (const [what, files] of [['its files', /^lib/], ['all of it', /^lib|^huon.node$/]]) {
+  test(`${what} may be loaded again in the same thread`, async t => {
+    const env = environment(t)
+    const table = env.table('t')
+    await table.put('first', 1)
+    const inside = path.join(__dirname, '..')
+    const isOld = ([name]) => files.test(path.relative(inside, name))
+    const old = Object.entries(require.cache).filter(isOld)
+    for (const [name] of old) delete require.cache[name]
+    const again = require('..')
+    for (const [name, module] of old) require.cache[name] = module
+    assert.notEqual(again, huon)
+    const other = again.openInMemory()
+    const both = [other.table('t').put('second', 2), table.put('third', 3)]
+    assert.equal(table.get('first'), 1)
+    await Promise.all(both)
+    assert.deepEqual([other.table('t').get('second'), table.get('third')], [2, 3])
+    assert.equal(table.get('first'), 1)
+    await assert.rejects(other.copyTo('/no/such/folder/x'), again.HuonError)
+    await other.close()
+  })
+}
 
 test('a promise that is waited for keeps the program alive', t => {
   assert.equal(run(`
