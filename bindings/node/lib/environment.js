@@ -164,6 +164,8 @@ class Environment {
   #ended = null
   /** Another thread waits for the writer lock, and will give it to this one. */
   #isAsking = false
+  /** What other threads are to do, and have not done. */
+  #asked = new Set()
   /** The program has to end the one that all others wait for. */
   #isHeldByHand = false
 
@@ -399,7 +401,7 @@ class Environment {
     this.#check()
     await this.#behindAll()
     // It may be closing by now, behind this.
-    await ask(job => rare.sync(this.#env, job))
+    await this.#ask(job => rare.sync(this.#env, job))
   }
 
   // Transactions.
@@ -548,10 +550,19 @@ class Environment {
 
   // Care.
 
+  /** Has a thread of its own do something that takes long. */
+  #ask (begin) {
+    const answer = ask(begin)
+    this.#asked.add(answer)
+    const forget = () => { this.#asked.delete(answer) }
+    answer.then(forget, forget)
+    return answer
+  }
+
   /** Flushes all commits: the newest one that is durable then. */
   async sync () {
     this.#check()
-    return ask(job => rare.sync(this.#env, job))
+    return this.#ask(job => rare.sync(this.#env, job))
   }
 
   get durableId () {
@@ -566,25 +577,25 @@ class Environment {
 
   async stat () {
     this.#check()
-    return report(ask(job => rare.stat(this.#env, job)))
+    return report(this.#ask(job => rare.stat(this.#env, job)))
   }
 
   async check () {
     this.#check()
-    return report(ask(job => rare.check(this.#env, job)))
+    return report(this.#ask(job => rare.check(this.#env, job)))
   }
 
   async copyTo (path, options) {
     this.#check()
     const { compact = false } = known(options, ['compact'], 'copyTo')
-    return report(ask(job => rare.copyTo(this.#env, job, path, compact)))
+    return report(this.#ask(job => rare.copyTo(this.#env, job, path, compact)))
   }
 
   async compact (options) {
     this.#check()
     this.#checkOutside()
     const { target, timeLimit } = known(options, ['target', 'timeLimit'], 'compact')
-    return report(ask(job => rare.compact(this.#env, job, target, timeLimit)))
+    return report(this.#ask(job => rare.compact(this.#env, job, target, timeLimit)))
   }
 
   /** The id of the newest snapshot. */
@@ -597,7 +608,7 @@ class Environment {
     this.#check()
     const { after = this.id, timeout = Infinity } =
       known(options, ['after', 'timeout'], 'waitForCommit')
-    return ask(job => rare.waitForCommit(this.#env, job, after, timeout))
+    return this.#ask(job => rare.waitForCommit(this.#env, job, after, timeout))
   }
 
   /** The ids of commits as they come, newest ones only, until the environment is closed. */
@@ -629,6 +640,8 @@ class Environment {
     // One that is being committed, and was not begun behind others.
     if (this.#held?.deref() !== undefined) await this.#ended
     await ask(job => rare.close(this.#env, job))
+    // It stays open for what other threads do with it.
+    await Promise.allSettled(this.#asked)
   }
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')] () {

@@ -371,7 +371,7 @@ export class Environment {
   /** The ids of the newest commits as they come, until the environment is closed. */
   commits (options?: { after?: number }): AsyncGenerator<number, void, void>
 
-  /** Closes it behind all writes so far. */
+  /** Closes it behind all writes so far, and when all is done that was asked for. */
   close (): Promise<void>
   [Symbol.asyncDispose] (): Promise<void>
 }

@@ -95,6 +95,18 @@ test('a time that is over is not waited for', async t => {
   txn.abort()
 })
 
+test('what is closed is open no longer, whatever was asked of it before', async t => {
+  const place = file(t)
+  for (let round = 0; round < 10; round++) {
+    const env = open(place, { durability: 'lazy' })
+    await env.table('t').put(1, 1)
+    const asked = [env.waitForCommit(), env.check(), env.stat(), env.sync(), env.copyTo(file(t))]
+    await env.close()
+    assert.equal(deleteFiles(place), true)
+    assert.equal((await Promise.all(asked))[0], undefined)
+  }
+})
+
 test('in memory', async () => {
   const env = openInMemory()
   assert.equal(env.path, undefined)
