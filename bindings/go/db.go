@@ -347,21 +347,24 @@ func (db *DB) WaitForCommit(ctx context.Context, after uint64) (uint64, error) {
 		if err := ctx.Err(); err != nil {
 			return 0, err
 		}
-		id, err := db.newerThan(after, 0)
-		if id != 0 || err != nil {
-			return id, err
+		newest, err := db.newerThan(0, 0)
+		if err != nil || newest > after {
+			return newest, err
+		}
+		done, leads := db.changes.join()
+		if leads {
+			db.newerThan(newest, waitSlice)
+			db.changes.end()
+			continue
+		}
+		// The round waits for what comes after a moment before this one: nothing is missed.
+		if newest, err = db.newerThan(after, 0); err != nil || newest != 0 {
+			return newest, err
 		}
 		select {
-		case <-db.changes.join(db.waitForAny):
+		case <-done:
 		case <-ctx.Done():
 		}
-	}
-}
-
-// waitForAny waits for some time for a commit after the newest one.
-func (db *DB) waitForAny() {
-	if newest, err := db.newerThan(0, 0); err == nil {
-		db.newerThan(newest, waitSlice)
 	}
 }
 

@@ -185,3 +185,33 @@ func TestWaitersHoldNoThreads(t *testing.T) {
 		t.Errorf("%d threads for 1000 goroutines", grown)
 	}
 }
+
+// All that wait for commits see the last one, however many share a wait.
+func TestManyWaitForCommits(t *testing.T) {
+	db := open(t, nil)
+	fill(t, db, "t", 1)
+	first, err := db.Info()
+	must(t, err)
+	var all sync.WaitGroup
+	for range 20 {
+		all.Add(1)
+		go func() {
+			defer all.Done()
+			last := first.Visible
+			for id := range db.Commits(context.Background(), first.Visible) {
+				if id <= last {
+					t.Errorf("%d after %d", id, last)
+				}
+				if last = id; id == first.Visible+200 {
+					return
+				}
+			}
+		}()
+	}
+	for n := range 200 {
+		must(t, db.Update(false, func(tx *huon.Tx) error {
+			return table(t, tx, "t").Put(key(n), []byte("new"))
+		}))
+	}
+	all.Wait()
+}

@@ -91,7 +91,17 @@ func (t *Ticket) Wait(ctx context.Context) error {
 			return err
 		}
 		var err error
-		done := t.held.db.flushes.join(func() { _, err = t.held.ask(-1) })
+		done, leads := t.held.db.flushes.join()
+		flush := func() {
+			defer t.held.db.flushes.end()
+			_, err = t.held.ask(-1)
+		}
+		switch {
+		case leads && ctx.Done() == nil:
+			flush()
+		case leads:
+			go flush()
+		}
 		select {
 		case <-done:
 		case <-ctx.Done():
@@ -111,19 +121,19 @@ type rounds struct {
 	done chan struct{}
 }
 
-// join waits for the round that is on its way, or begins one.
-func (r *rounds) join(work func()) <-chan struct{} {
+// join gives the round that is on its way; or the caller leads a new one, and ends it.
+func (r *rounds) join() (done <-chan struct{}, leads bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if r.done == nil {
-		r.done = make(chan struct{})
-		go func() {
-			work()
-			r.mu.Lock()
-			defer r.mu.Unlock()
-			close(r.done)
-			r.done = nil
-		}()
+		r.done, leads = make(chan struct{}), true
 	}
-	return r.done
+	return r.done, leads
+}
+
+func (r *rounds) end() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	close(r.done)
+	r.done = nil
 }
