@@ -134,10 +134,16 @@ impl<T> Handles<T> {
         handle: usize,
         work: impl FnOnce(&Arc<T>) -> R,
     ) -> Option<R> {
-        with_kept(kept, |kept| match kept {
-            Some(kept) => kept.as_ref().with(self, handle, work),
-            None => self.get(handle).map(|object| work(&object)),
-        })
+        if !is_kept(kept) {
+            return self.looked_up(handle, work);
+        }
+        kept.with(|kept| kept.as_ref().with(self, handle, work))
+    }
+
+    #[cold]
+    #[inline(never)]
+    fn looked_up<R>(&self, handle: usize, work: impl FnOnce(&Arc<T>) -> R) -> Option<R> {
+        self.get(handle).map(|object| work(&object))
     }
 
     #[cold]
@@ -236,15 +242,11 @@ fn index_of(handle: usize) -> usize {
     (handle >> (ZERO_BITS + GENERATION_BITS)) & ((1 << PLACE_BITS) - 1)
 }
 
-/// Does something with what the thread keeps. `None` is for a thread that is about to end, and
-/// keeps nothing any more: destructors of the program's are run then, which may call us.
-#[inline]
-pub(crate) fn with_kept<L, R>(kept: &'static LocalKey<L>, work: impl FnOnce(Option<&L>) -> R) -> R {
-    let mut work = Some(work);
-    match kept.try_with(|kept| work.take().map(|work| work(Some(kept)))) {
-        Ok(Some(done)) => done,
-        _ => work.expect("work that was not done")(None),
-    }
+/// Whether the thread keeps that still. One that is about to end does not: destructors of the
+/// program's are run then, which may call us.
+#[inline(always)]
+pub(crate) fn is_kept<L>(kept: &'static LocalKey<L>) -> bool {
+    kept.try_with(|_| ()).is_ok()
 }
 
 /// The object that a thread used last: programs use one again and again, and looking it up takes a

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation};
 
 use crate::fault::{Fault, Res};
-use crate::handles::with_kept;
+use crate::handles::is_kept;
 use crate::objects;
 
 /// So many environments a thread remembers to have read.
@@ -54,10 +54,7 @@ impl Drop for Readings {
 
 /// Does something with what this thread reads, of which one that is about to end keeps nothing.
 fn with_own<R>(work: impl FnOnce(&mut Vec<Reading>) -> R) -> R {
-    with_kept(&READING, |kept| match kept {
-        Some(kept) => work(&mut kept.own()),
-        None => work(&mut Vec::new()),
-    })
+    if is_kept(&READING) { READING.with(|own| work(&mut own.own())) } else { work(&mut Vec::new()) }
 }
 
 /// A number for this thread, never 0 and never another thread's.
