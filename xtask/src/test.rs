@@ -129,8 +129,16 @@ pub(crate) fn suite(shell: &Shell, size: Size) -> Result<Summary, String> {
     })?;
     show(seconds);
     summary.judge_kinds();
-    summary.judge_minimums(if size == Size::Tenth { 10 } else { 1 });
+    summary.judge_minimums(match size {
+        Size::Tenth => asked_share(std::env::var("HUON_SHARE").ok().as_deref()),
+        Size::Full(_) => 1,
+    });
     Ok(summary)
+}
+
+/// Which part of the promised figures tests are to reach: a tenth, or as `HUON_SHARE` asks.
+fn asked_share(asked: Option<&str>) -> u64 {
+    asked.and_then(|asked| asked.parse().ok()).unwrap_or(10).max(1)
 }
 
 /// The jobs, the longest first, each told how much it is to do and where its figures go.
@@ -287,6 +295,11 @@ fn oldest(shell: &Shell) -> Result<Command, String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn figures_are_judged_by_the_share_that_was_asked_for() {
+        assert_eq!([None, Some("20"), Some("0"), Some("x")].map(asked_share), [10, 20, 1, 10]);
+    }
 
     #[test]
     fn a_run_that_takes_too_long_is_complained_of() {
