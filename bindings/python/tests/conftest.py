@@ -1,10 +1,19 @@
 """What the tests share."""
 
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 
 import huon
 import pytest
+
+
+@pytest.fixture(autouse=True)
+def interrupts() -> Iterator[None]:
+    """Ctrl-C arrives also where a shell runs the tests in the background, and ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
 
 
 @pytest.fixture
