@@ -146,6 +146,7 @@ fn code_of(error: &Error) -> Code {
         | Error::TableType(_)
         | Error::Encode(_)
         | Error::TableExists
+        | Error::Diverged(_)
         | Error::Invalid(_)
         | Error::PageSize { .. } => Code::Usage,
         Error::Busy(_) => Code::Busy,

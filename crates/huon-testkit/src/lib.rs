@@ -8,6 +8,7 @@
 //! - [`crash`]: scripts of transactions, the images of the file that a crash at any point of them
 //!   may leave, and what each image must show once it is opened.
 //! - [`faults`]: workloads in which one call after another fails.
+//! - [`follow`]: a file with random transactions, and what a file that follows it is given.
 //! - [`torture`]: processes that are killed while they work on one file.
 //! - [`hostile`]: files made to mislead, with right checksums. [`fuzz`]: what the fuzz targets do
 //!   with their bytes.
@@ -18,6 +19,7 @@ pub mod c_calls;
 pub mod c_library;
 pub mod crash;
 pub mod faults;
+pub mod follow;
 pub mod fuzz;
 pub mod history;
 pub mod hostile;

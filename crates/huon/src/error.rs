@@ -82,6 +82,9 @@ pub enum Error {
     /// The newest commits are in the file's journal, and that is not the one that goes with it; the
     /// text says which file is wanted.
     Journal(Box<str>),
+    /// Changes do not follow the snapshot of the file that they were to be written to: it is at
+    /// another one, or was written on its own; the text names both.
+    Diverged(Box<str>),
     /// A flush failed earlier: what reached the disk is unknown. Close it everywhere and open
     /// again.
     Poisoned,
@@ -331,7 +334,7 @@ impl Error {
 
     /// The highest number of a kind of error; there is one of each from 1 on.
     #[cfg(test)]
-    const CODES: i32 = 36;
+    const CODES: i32 = 37;
 
     /// The stable number of this kind of error; never reused for another.
     ///
@@ -376,6 +379,7 @@ impl Error {
             Error::Encode(_) => 34,
             Error::TableType(_) => 35,
             Error::Journal(_) => 36,
+            Error::Diverged(_) => 37,
         }
     }
 }
@@ -416,7 +420,7 @@ impl fmt::Display for Error {
             Error::PageSize { found, wanted } => {
                 write!(f, "the file has pages of {found} bytes, and {wanted} were asked for")
             }
-            Error::Journal(what) => write!(f, "{what}"),
+            Error::Journal(what) | Error::Diverged(what) => write!(f, "{what}"),
             Error::Poisoned => write!(
                 f,
                 "a flush failed and what reached the disk is unknown; close the file in all \

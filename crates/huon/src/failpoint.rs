@@ -65,6 +65,13 @@ points! {
     RepairSealed = "repair: sealed",
     /// The repair's meta is durable, the flag still says that it is due.
     RepairFlushed = "repair: flushed",
+    // Following another file.
+    /// All pages of a snapshot of another file are written, and nothing is verified.
+    AdoptedWritten = "follow: pages written",
+    /// It is sealed.
+    AdoptedSealed = "follow: sealed",
+    /// It is durable and published.
+    AdoptedFlushed = "follow: flushed",
     /// The transaction has begun.
     Begun = "begin: done",
     /// Pages of an unfinished transaction are written.

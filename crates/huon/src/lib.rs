@@ -118,11 +118,14 @@ pub use error::{
     Corruption, Error, FullMap, IoError, Result, RetainingReader, TableTypes, WrongOrder,
 };
 pub use ops::Progress;
+pub use ops::backup::{BackupOptions, BackupReport, Restore, RestoreReport};
+pub use ops::changes::{Capture, Changed};
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::records::{Contents, RecordVisitor};
+pub use ops::replica::{Applying, Replica};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};
 pub use ops::visit::{PageInfo, PageKind};
 pub use os::ReadAhead;
@@ -159,6 +162,7 @@ pub use txn::commit::Durability;
 pub use txn::costs::WriteCosts;
 pub use txn::geometry::Geometry;
 
+pub use txn::image::{Image, SnapshotName};
 pub use txn::notes::Markers;
 pub use txn::order::{Comparator, Compare, Order};
 pub use txn::park::Parked;

@@ -284,6 +284,20 @@ pub(crate) enum Bug {
     JournalPutBack = 432,
     /// The end of metas that are not whole, before a replay writes its first page (J5.9).
     TornMetaKept = 433,
+    /// The last page of a large value, in showing what changed (H1).
+    LastPageUnshown = 501,
+    /// The pin of a capture (H2).
+    CapturePinDropped = 502,
+    /// The look whether the snapshot before has the page that is written (A1).
+    AdoptedOverBase = 503,
+    /// The wait for readers of older snapshots (A1).
+    OlderReaderUnawaited = 504,
+    /// The verification of what was written (A2).
+    AdoptedUnverified = 505,
+    /// The repair that stays due (A4).
+    RepairForgotten = 506,
+    /// The comparison of the snapshot before with the one that the changes follow.
+    BaseUnnamed = 507,
 }
 
 /// Whether a bug is planted.

@@ -191,6 +191,54 @@ pub(crate) struct Copy {
     pub(crate) force: bool,
 }
 
+pub(super) const BACKUP_HELP: &str = "\
+A backup has the pages of a snapshot, or with --after only those that changed
+since the snapshot of another backup: it costs what changed. `huon restore`
+makes a file of a whole backup and those that follow it. Writers go on meanwhile.
+
+Examples:
+  huon backup data.huon monday.backup
+  huon backup data.huon tuesday.backup --after monday.backup
+  huon backup data.huon - | ssh host 'cat > data.backup'";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct Backup {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The backup to write; `-` is standard output
+    pub(crate) target: PathBuf,
+    /// Only what changed since this backup
+    #[arg(short, long, value_name = "BACKUP")]
+    pub(crate) after: Option<PathBuf>,
+    /// Replace the backup if it exists
+    #[arg(short, long)]
+    pub(crate) force: bool,
+    /// Print what it has as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
+pub(super) const RESTORE_HELP: &str = "\
+Every page is verified before the file gets its name. An existing file is never
+overwritten.
+
+Examples:
+  huon restore data.huon monday.backup
+  huon restore data.huon monday.backup tuesday.backup
+  ssh host 'cat data.backup' | huon restore data.huon -";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct RestoreArgs {
+    /// The environment to make
+    pub(crate) file: PathBuf,
+    /// A whole backup, and those that follow it, in their order; `-` is standard input
+    #[arg(required = true, value_name = "BACKUP")]
+    pub(crate) backups: Vec<PathBuf>,
+    /// Print what it has as one JSON document
+    #[arg(long)]
+    pub(crate) json: bool,
+}
+
 pub(super) const COMPACT_HELP: &str = "\
 Moves live pages from the end of the file into free places before it, in small
 transactions, and cuts the end off. Ends with 1 if the target was not reached,

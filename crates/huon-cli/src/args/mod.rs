@@ -12,7 +12,8 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use files::{
-    Check, Compact, Completions, Copy, DeleteEnv, Drop, Dump, Load, Man, Rename, SwitchMeta,
+    Backup, Check, Compact, Completions, Copy, DeleteEnv, Drop, Dump, Load, Man, Rename,
+    RestoreArgs, SwitchMeta,
 };
 pub(crate) use look::{Pages, WatchReaders};
 pub(crate) use lsm::{Lsm, LsmCheck, LsmCompact, LsmDrop, LsmDump, LsmLoad, LsmStat};
@@ -114,6 +115,12 @@ pub(crate) enum Command {
     /// Copy the newest snapshot to a new file, while others go on writing
     #[command(after_help = files::COPY_HELP)]
     Copy(Copy),
+    /// Save a snapshot, or what changed since another backup
+    #[command(after_help = files::BACKUP_HELP)]
+    Backup(Backup),
+    /// Make a file of a backup and those that follow it
+    #[command(after_help = files::RESTORE_HELP)]
+    Restore(RestoreArgs),
     /// Make the file shorter where it is, while others read and write
     #[command(after_help = files::COMPACT_HELP)]
     Compact(Compact),
@@ -152,6 +159,8 @@ impl Command {
             Command::Dump(a) => &a.file,
             Command::Load(a) => &a.file,
             Command::Copy(a) => &a.file,
+            Command::Backup(a) => &a.file,
+            Command::Restore(a) => &a.file,
             Command::Compact(a) => &a.file,
             Command::Lsm(a) => a.path(),
             Command::DeleteEnv(a) => &a.file,

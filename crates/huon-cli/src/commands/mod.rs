@@ -1,5 +1,6 @@
 //! One module a command, or a few small ones that belong together.
 
+mod backup;
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod copy;
@@ -47,6 +48,8 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Dump(args) => dump::dump(&args),
         Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
+        Command::Backup(args) => backup::backup(&args),
+        Command::Restore(args) => backup::restore(&args),
         Command::Compact(args) => compact::compact(&args),
         Command::Lsm(args) => lsm::run(&args),
         Command::DeleteEnv(args) => delete_env::delete(&args),

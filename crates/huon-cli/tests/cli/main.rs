@@ -1,6 +1,7 @@
 //! The commands, as a user at a terminal sees them: what they print, and how they end.
 
 mod aliases;
+mod backups;
 mod commands;
 mod common;
 mod compacting;

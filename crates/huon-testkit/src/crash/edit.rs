@@ -18,6 +18,18 @@ pub struct Edit<'e> {
     pub(super) page_bytes: usize,
 }
 
+impl<'e> Edit<'e> {
+    /// A transaction of no script, in a file of which no limit is known.
+    pub(crate) fn of(
+        txn: &'e mut WriteTxn,
+        model: &'e mut Model,
+        geometry: &'e mut Option<Geometry>,
+        page_bytes: usize,
+    ) -> Edit<'e> {
+        Edit { txn, model, geometry, page_bytes }
+    }
+}
+
 impl Edit<'_> {
     fn driver(&mut self) -> Driver<'_> {
         Driver { txn: self.txn, model: self.model, faults: None }

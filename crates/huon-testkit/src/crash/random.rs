@@ -105,7 +105,7 @@ fn durability(lazy: bool, random: &mut Random) -> Durability {
 
 impl Edit<'_> {
     /// Plays the operations of a transaction.
-    fn play(&mut self, ops: &[Op]) {
+    pub(crate) fn play(&mut self, ops: &[Op]) {
         let mut rest = ops;
         while let Some((op, after)) = rest.split_first() {
             rest = after;

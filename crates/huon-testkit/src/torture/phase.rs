@@ -150,7 +150,10 @@ pub(crate) fn is_for_writers(point: Point) -> bool {
     let is_held_off = point == Point::FileOpened;
     // Once the lock file is lost, and then it is the supervisor that opens first.
     let is_of_replays = point == Point::PageReplayed;
-    !is_held_off && !is_of_replays && !READING_POINTS.contains(&point)
+    // The test of followers kills at each of them.
+    let is_of_followers = Point::AdoptedWritten <= point && point <= Point::AdoptedFlushed;
+    let is_rare = is_held_off || is_of_replays || is_of_followers;
+    !is_rare && !READING_POINTS.contains(&point)
 }
 
 #[cfg(test)]

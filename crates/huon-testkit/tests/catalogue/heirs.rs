@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use huon::sim::{Point, on_points};
-use huon::{Durability, Env, Error};
+use huon::{BackupOptions, Durability, Env, Error, Replica};
 use huon_testkit::figures;
 
 use super::child::{self, Child};
@@ -182,8 +182,21 @@ fn work(env: &Env, path: &Path, dirty: &Path) -> huon::Result<()> {
     txn.commit_with(Durability::NoMetaSync)?;
     env.sync()?;
     drop(env.write_within(LONG)?);
+    follow(path)?;
     put(&other, b"by another", Durability::Lazy)?;
     other.close().map(drop)
+}
+
+/// A file beside `path` follows one in memory.
+fn follow(path: &Path) -> huon::Result<()> {
+    let source = small().open_in_memory()?;
+    put(&source, b"at the source", Durability::Durable)?;
+    let capture = source.capture()?;
+    let env = small().replica_of(capture.image()).open(path.with_extension("replica"))?;
+    let mut replica = Replica::of(env, capture.image())?;
+    let mut backup = Vec::new();
+    capture.backup_to(&mut backup, BackupOptions::new())?;
+    replica.add(&mut &backup[..]).map(drop)
 }
 
 /// Points that this worker does not come to: another thread would have to.

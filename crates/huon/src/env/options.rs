@@ -17,6 +17,7 @@ use crate::store::slow::{Callback, SlowReader, SlowReaderAnswer};
 use crate::txn::Core;
 use crate::txn::commit::Durability;
 use crate::txn::geometry::Geometry;
+use crate::txn::image::Image;
 use crate::txn::recovery::Missing;
 
 /// Page size of new environments, in bytes.
@@ -79,6 +80,8 @@ pub struct Options {
     pub(crate) meta_slot: Option<u8>,
     /// The lock file is neither read nor written, and no other client may have the file open.
     pub(crate) apart: bool,
+    /// A new file is the beginning of a copy of this image's file.
+    pub(crate) twin_of: Option<Image>,
     pub(crate) slow_reader: Option<SlowReaderCallback>,
     pub(crate) slow_before_growing: bool,
 }
@@ -118,6 +121,7 @@ impl Default for Options {
             lock_timeout: Duration::from_secs(30),
             meta_slot: None,
             apart: false,
+            twin_of: None,
             slow_reader: None,
             slow_before_growing: false,
         }

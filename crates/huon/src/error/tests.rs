@@ -80,6 +80,7 @@ fn each_kind() -> Vec<(Error, Vec<&'static str>)> {
         Error::PrefixOrder,
         Error::TablesInside,
         Error::Journal("it is lost".into()),
+        Error::Diverged("d".into()),
     ];
     with.into_iter().chain(without.into_iter().map(|error| (error, vec![]))).collect()
 }

@@ -9,7 +9,7 @@
 //! C2. A copy with a name appears whole and flushed, or not at all; it never replaces a file.
 
 mod compact;
-mod target;
+pub(super) mod target;
 
 use std::fs::File;
 use std::io::{Read, Write};

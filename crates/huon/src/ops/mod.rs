@@ -8,11 +8,14 @@
 //!    remembered of problems is bounded.
 //! 2. Check and copy verify the checksum of everything they read, whatever was verified before.
 
+pub(crate) mod backup;
+pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod copy;
 pub(crate) mod metas;
 pub(crate) mod records;
+pub(crate) mod replica;
 pub(crate) mod stat;
 pub(crate) mod visit;
 

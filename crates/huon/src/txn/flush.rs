@@ -24,7 +24,7 @@ use crate::txn::journal::ByJournal;
 use crate::txn::{Core, Release};
 
 /// How long a committer waits for the flush of another process before it looks again.
-pub(crate) const FLUSH_WAIT: Duration = Duration::from_millis(50);
+const FLUSH_WAIT: Duration = Duration::from_millis(50);
 
 /// At most so many bytes since the durable snapshot are flushed together with their meta, in one
 /// flush. (Models have both kinds of flushes with few pages.)
@@ -175,6 +175,19 @@ impl Core {
         Ok(Some(role))
     }
 
+    /// The same, waiting for the flush of another client to end.
+    pub(super) fn wait_for_flusher(&self) -> Result<Release<'_>> {
+        loop {
+            // Read before the try: a client that releases the lock after the try changes the
+            // number.
+            let events = self.store.board.events();
+            if let Some(role) = self.try_flusher()? {
+                return Ok(role);
+            }
+            self.store.board.wait_events(events, FLUSH_WAIT, None);
+        }
+    }
+
     /// Flushes the newest sealed snapshot. The caller holds the flusher lock.
     pub(super) fn flush_newest(&self, meta: MetaFlush) -> Result<()> {
         let board = &self.store.board;
@@ -221,7 +234,7 @@ impl Core {
         self.write_meta(&plan, &block, false)
     }
 
-    fn plan(&self, mark: Mark, place: Place, two_flush: bool) -> Result<FlushPlan> {
+    pub(super) fn plan(&self, mark: Mark, place: Place, two_flush: bool) -> Result<FlushPlan> {
         let durable = self.durable_info()?;
         Ok(FlushPlan {
             mark,

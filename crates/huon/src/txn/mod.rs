@@ -3,6 +3,7 @@
 //! [`Core`] is one client's share of an open environment, below the public face: the store, the
 //! writer lock and the flusher lock, reader slots, and the names of tables.
 
+pub(crate) mod adopt;
 pub(crate) mod catalog;
 mod checkpoint;
 pub(crate) mod commit;
@@ -10,6 +11,7 @@ pub(crate) mod compact;
 pub(crate) mod costs;
 pub(crate) mod flush;
 pub(crate) mod geometry;
+pub(crate) mod image;
 mod journal;
 mod markers;
 pub(crate) mod meaning;

@@ -206,6 +206,13 @@ impl ReadTxn {
         }
     }
 
+    /// Only for a planted bug: the transaction goes on without its pin.
+    pub(crate) fn forget_pin(&self) {
+        if let Some(Pin::Slot(slot)) = &self.pin {
+            self.core().store.board.forget_pin(slot);
+        }
+    }
+
     /// The main table.
     pub(crate) fn main(&self) -> &Tree {
         &self.main

@@ -489,6 +489,8 @@ fn blocks_are_as_long_as_the_document_says() {
         ("record", 32),
         ("page of a record", 20),
         ("difference", 1),
+        ("backup header", 32),
+        ("backup frame", 16),
     ];
     for (block, bytes) in sizes {
         assert_eq!(format.block_bytes(block), bytes, "{block}");

@@ -1,6 +1,7 @@
 //! The engine through its public interface: a module for each part. What forks, runs processes or
 //! closes descriptors is in `processes`.
 
+mod backups;
 mod basic;
 mod bulk;
 mod compact;

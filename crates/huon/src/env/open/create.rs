@@ -43,9 +43,10 @@ fn make_draft(draft: &Path, options: &Options) -> Result<()> {
 /// Writes the first meta of an empty environment.
 pub(super) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()> {
     let page_bytes = options.page_bytes.unwrap_or(PAGE_BYTES_DEFAULT);
-    let geometry = options.geometry(page_bytes);
+    let twin = options.twin_of.as_ref().map(|image| &image.meta);
+    let geometry = twin.map_or_else(|| options.geometry(page_bytes), |meta| meta.geometry);
     let meta = Meta {
-        uuid: os::random_bytes()?,
+        uuid: twin.map_or_else(os::random_bytes, |meta| Ok(meta.uuid))?,
         page_bytes: page_bytes as u32,
         commit: CommitKind::TwoFlush,
         txnid: recovery::FIRST_ID,

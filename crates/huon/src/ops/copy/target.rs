@@ -7,13 +7,13 @@ use crate::error::{Error, Result};
 use crate::os;
 
 /// A file that vanishes, its lock file with it, unless it is finished.
-pub(super) struct Draft {
+pub(in crate::ops) struct Draft {
     path: PathBuf,
 }
 
 impl Draft {
     /// A draft in the directory of `target`, which must not exist.
-    pub(super) fn beside(target: &Path) -> Result<Draft> {
+    pub(in crate::ops) fn beside(target: &Path) -> Result<Draft> {
         if std::fs::symlink_metadata(target).is_ok() {
             return Err(exists(target));
         }
@@ -24,30 +24,30 @@ impl Draft {
     }
 
     /// A draft that only this copy reads back.
-    pub(super) fn temporary() -> Draft {
+    pub(in crate::ops) fn temporary() -> Draft {
         let name = format!("huon-copy-{}-{}", std::process::id(), os::unique_number());
         Draft { path: std::env::temp_dir().join(name) }
     }
 
-    pub(super) fn path(&self) -> &Path {
+    pub(in crate::ops) fn path(&self) -> &Path {
         &self.path
     }
 
-    pub(super) fn create(&self, mode: u32) -> Result<File> {
+    pub(in crate::ops) fn create(&self, mode: u32) -> Result<File> {
         os::create_kept(&self.path, mode).map_err(|error| self.error("create", error))
     }
 
-    pub(super) fn reopen(&self) -> Result<File> {
+    pub(in crate::ops) fn reopen(&self) -> Result<File> {
         let opened = os::open_kept(OpenOptions::new().read(true), &self.path);
         opened.map_err(|error| self.error("open", error))
     }
 
-    pub(super) fn flush(&self, file: &File) -> Result<()> {
+    pub(in crate::ops) fn flush(&self, file: &File) -> Result<()> {
         file.sync_all().map_err(|error| self.error("flush", error))
     }
 
     /// Gives the draft its name; returns its length.
-    pub(super) fn finish(self, target: &Path) -> Result<u64> {
+    pub(in crate::ops) fn finish(self, target: &Path) -> Result<u64> {
         let length = std::fs::metadata(&self.path).map_err(|error| self.error("look at", error))?;
         // Unlike a rename, a link never replaces what appeared there meanwhile.
         match std::fs::hard_link(&self.path, target) {

@@ -19,7 +19,6 @@ use crate::planted::{self, Bug};
 use crate::tell;
 use crate::txn::Core;
 use crate::txn::commit::taken_over;
-use crate::txn::flush::FLUSH_WAIT;
 use crate::txn::recovery::{known_metas, tail};
 
 impl Core {
@@ -28,31 +27,21 @@ impl Core {
         if !self.is_repair_due() {
             return Ok(());
         }
-        let _role = loop {
-            // Read before the try: a client that releases the lock after the try changes the
-            // number.
-            let events = self.store.board.events();
-            match self.try_flusher()? {
-                Some(role) => break role,
-                None => self.store.board.wait_events(events, FLUSH_WAIT, None),
-            };
-        };
+        let _role = self.wait_for_flusher()?;
         self.repair()
     }
 
     /// The caller holds both locks.
     fn repair(&self) -> Result<()> {
         let board = &self.store.board;
-        // P4: while a repair is due nothing else is flushed, so what a dead client left is one. It
-        // had written the tail again by then, and its meta may lie in the slot already.
+        // P4: what a dead client left, of a repair or of a snapshot that it took over (A4), comes
+        // first. It had written the tail again by then.
         if let Some(plan) = board.unfinished_flush()? {
             self.carry_out(&plan)?;
-            board.set_flag(Flag::RepairDue, false);
-            return Ok(());
         }
         let (base_mark, chosen) = self.newest_sealed()?;
         let durable = self.durable_info()?;
-        tail::write_again(&self.store, &chosen, self.tail_start(durable.meta_slot)?)?;
+        tail::write_again(&self.store, &chosen, self.durable_start()?)?;
         reach(Point::TailRewritten);
         let issued = board.issued();
         let known =
@@ -101,9 +90,10 @@ impl Core {
     }
 
     /// Pages born after this snapshot are the tail, as far back as the opening verified it: they
-    /// may never have been flushed. `slot` holds the meta that the chosen snapshot is or builds on;
-    /// younger metas were rejected, or their flush never ended.
-    fn tail_start(&self, slot: u8) -> Result<Txnid> {
+    /// may never have been flushed. The durable meta is that of the chosen snapshot, or the one it
+    /// builds on; younger metas were rejected, or their flush never ended.
+    pub(in crate::txn) fn durable_start(&self) -> Result<Txnid> {
+        let slot = self.durable_info()?.meta_slot;
         match &self.metas_on_disk()?[usize::from(slot)] {
             Some(meta) if meta.commit == CommitKind::TwoFlush => Ok(meta.txnid),
             Some(meta) => Ok(meta.before),

@@ -3,6 +3,7 @@
 //!
 //! After an unclean end only the tail is in doubt, and the births in the pointers lead straight to
 //! it: pages born earlier are not even read. The cost is proportional to the pages written since.
+//! The tail is also all that a copy of the earlier snapshot lacks (`ops/changes`).
 
 use std::collections::HashSet;
 
@@ -14,16 +15,16 @@ use crate::page::{
 use crate::planted::{self, Bug};
 use crate::store::Store;
 use crate::store::source::{OnPage, damaged};
-use crate::store::space::Backend;
+use crate::store::space::{Backend, PageSet};
 use crate::tree::read;
 
 /// Bytes that are copied and written at once.
 const PIECE_BYTES: usize = 1 << 20;
 
-/// A part of the tail, verified: where it lies and what it holds.
-struct Piece<'s> {
-    offset: u64,
-    bytes: &'s [u8],
+/// A part of the tail, verified: a page, or a large value without the rest of its last page.
+pub(crate) struct Piece<'s> {
+    pub(crate) ptr: Ptr,
+    pub(crate) bytes: &'s [u8],
 }
 
 /// Verifies everything in snapshot `meta` that was born after `since`.
@@ -38,7 +39,7 @@ pub(crate) fn verify(store: &Store, meta: &Meta, since: Txnid) -> Result<()> {
 pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()> {
     let mut copy = Vec::new();
     let mut rewrite = |piece: Piece<'_>| {
-        let mut offset = piece.offset;
+        let mut offset = store.offset(piece.ptr.pgno.0);
         for part in piece.bytes.chunks(PIECE_BYTES) {
             // The map shows the very page that is written: a copy keeps the kernel from reading
             // what it writes.
@@ -51,12 +52,23 @@ pub(crate) fn write_again(store: &Store, meta: &Meta, since: Txnid) -> Result<()
     Tail::new(store, meta, since, &mut rewrite).run(meta)
 }
 
+/// Verifies it and hands it out, each page once. Costs what it holds, and a few bytes of memory for
+/// each of its pages.
+pub(crate) fn visit<'s>(
+    store: &'s Store,
+    meta: &Meta,
+    since: Txnid,
+    each: &mut dyn FnMut(Piece<'s>) -> Result<()>,
+) -> Result<()> {
+    Tail::new(store, meta, since, each).run(meta)
+}
+
 struct Tail<'s, 'f> {
     store: &'s Store,
     used: u32,
     newest: Txnid,
     since: Txnid,
-    seen: HashSet<u32>,
+    seen: PageSet,
     each: &'f mut dyn FnMut(Piece<'s>) -> Result<()>,
 }
 
@@ -75,7 +87,7 @@ impl<'s, 'f> Tail<'s, 'f> {
         since: Txnid,
         each: &'f mut dyn FnMut(Piece<'s>) -> Result<()>,
     ) -> Tail<'s, 'f> {
-        Tail { store, used: meta.used, newest: meta.txnid, since, seen: HashSet::new(), each }
+        Tail { store, used: meta.used, newest: meta.txnid, since, seen: PageSet::default(), each }
     }
 
     fn run(&mut self, meta: &Meta) -> Result<()> {
@@ -91,36 +103,35 @@ impl<'s, 'f> Tail<'s, 'f> {
     }
 
     /// Whether `ptr` belongs to the tail; then it must not be reached twice.
-    fn enters(&mut self, ptr: Ptr) -> Result<bool> {
+    fn enters(&mut self, ptr: Ptr, pages: u32) -> Result<bool> {
         if ptr.birth <= self.since {
             return Ok(false);
         }
         if ptr.birth > self.newest {
             return Err(damaged(ptr, Reason::Header));
         }
-        self.enter_once(ptr.pgno.0, 1).map(|()| true)
+        self.enter_once(ptr.pgno.0, pages).map(|()| true)
     }
 
     /// Each page is reached at most once, so no work is done twice.
     fn enter_once(&mut self, pgno: u32, pages: u32) -> Result<()> {
-        let end = pgno.checked_add(pages).filter(|&end| end <= self.used);
-        let end = end.ok_or_else(|| Error::corrupt(pgno, Reason::OutOfRange.text()))?;
-        self.seen.try_reserve(pages as usize)?;
-        match (pgno..end).find(|&pgno| !self.seen.insert(pgno)) {
-            None => Ok(()),
-            Some(twice) => Err(Error::corrupt(twice, Reason::Cycle.text())),
+        if pgno.checked_add(pages).is_none_or(|end| end > self.used) {
+            return Err(Error::corrupt(pgno, Reason::OutOfRange.text()));
         }
+        if self.seen.meets(Pgno(pgno), pages) {
+            return Err(Error::corrupt(pgno, Reason::Cycle.text()));
+        }
+        Ok(self.seen.insert(Pgno(pgno), pages)?)
     }
 
     fn page(&mut self, ptr: Ptr) -> Result<&'s [u8]> {
         let bytes = self.store.page_verified(ptr, self.used)?;
-        let offset = u64::from(ptr.pgno.0) * self.store.page_bytes as u64;
-        (self.each)(Piece { offset, bytes })?;
+        (self.each)(Piece { ptr, bytes })?;
         Ok(bytes)
     }
 
     fn node(&mut self, tree: &Tree, ptr: Ptr, level: u8, part: Part) -> Result<()> {
-        if !self.enters(ptr)? {
+        if !self.enters(ptr, 1)? {
             return Ok(());
         }
         let page = self.page(ptr)?;
@@ -153,19 +164,19 @@ impl<'s, 'f> Tail<'s, 'f> {
     }
 
     fn run_value(&mut self, run: &RunRef) -> Result<()> {
-        if !self.enters(Ptr { pgno: run.pgno, birth: run.birth })? {
+        let ptr = Ptr { pgno: run.pgno, birth: run.birth };
+        if !self.enters(ptr, run.pages(self.store.page_bytes))? {
             return Ok(());
         }
-        self.enter_once(run.pgno.0 + 1, run.pages(self.store.page_bytes) - 1)?;
         let bytes = self.store.run_verified(run, self.used)?;
-        (self.each)(Piece { offset: u64::from(run.pgno.0) * self.store.page_bytes as u64, bytes })
+        (self.each)(Piece { ptr, bytes })
     }
 
     fn items(&mut self, items: &[Item]) -> Result<()> {
         let mut chains: Vec<Ptr> =
             items.iter().filter(|item| item.is_chain()).map(Item::ptr).collect();
         while let Some(ptr) = chains.pop() {
-            if !self.enters(ptr)? {
+            if !self.enters(ptr, 1)? {
                 continue;
             }
             let page = self.page(ptr)?;
