@@ -123,6 +123,7 @@ pub use ops::changes::{Capture, Changed};
 pub use ops::check::{CheckOptions, CheckReport, Problem, TableReport};
 pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
+pub use ops::difference::{Difference, Feed};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
 pub use ops::records::{Contents, RecordVisitor};
 pub use ops::replica::{Applying, Replica};

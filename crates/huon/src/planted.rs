@@ -298,6 +298,10 @@ pub(crate) enum Bug {
     RepairForgotten = 506,
     /// The comparison of the snapshot before with the one that the changes follow.
     BaseUnnamed = 507,
+    /// The records that a table has gained, in the difference of two snapshots (D2).
+    AddedUnshown = 508,
+    /// The pages that two trees share, in looking for those that they have apart (D1).
+    SharedApart = 509,
 }
 
 /// Whether a bug is planted.

@@ -1,6 +1,7 @@
 //! A file that follows another: what it shows, what it refuses, and what a crash leaves of it.
 
 mod crashes;
+mod differences;
 mod refusals;
 
 use huon::sim::SimDisk;

@@ -13,6 +13,7 @@ pub(crate) mod changes;
 pub(crate) mod check;
 pub(crate) mod compact;
 pub(crate) mod copy;
+pub(crate) mod difference;
 pub(crate) mod metas;
 pub(crate) mod records;
 pub(crate) mod replica;

@@ -5,6 +5,7 @@
 //! [`TreeMut`](edit::TreeMut), which is changed: tables, the catalog and the trees of a multimap's
 //! values share one set of methods.
 
+pub(crate) mod apart;
 pub(crate) mod build;
 pub(crate) mod build_pairs;
 pub(crate) mod change;
