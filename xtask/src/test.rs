@@ -36,9 +36,10 @@ const LONGEST: [&str; 11] = [
     "huon-mdbx programs",
     "doctests",
     "huon lib",
+    // Python and Node wait for one build, Go and Java for another.
     "bindings python",
-    "bindings node",
     "bindings go",
+    "bindings node",
     "bindings java",
 ];
 
