@@ -105,24 +105,11 @@ impl Cursor {
         txn: &impl Txn,
         forward: bool,
         most: usize,
-        mut take: impl FnMut(&[u8], &[u8]) -> bool,
+        take: impl FnMut(&[u8], &[u8]) -> bool,
     ) -> huon::Result<()> {
         let Cursor { walk, span } = self;
         let to = end(if forward { &span.to } else { &span.from });
-        match walk {
-            Walk::Table(cursor) => cursor.walk(txn, forward, to, most, take).map(drop),
-            Walk::Multi(cursor) => cursor.walk(txn, forward, to, most, take).map(drop),
-            Walk::Lsm(_) => {
-                for _ in 0..most {
-                    let Some((key, value)) = self.step(txn, forward)? else { break };
-                    if !take(key, value) {
-                        self.step(txn, !forward)?;
-                        break;
-                    }
-                }
-                Ok(())
-            }
-        }
+        each!(walk, cursor => cursor.walk(txn, forward, to, most, take).map(drop))
     }
 
     fn check_free(&self) -> Res<()> {

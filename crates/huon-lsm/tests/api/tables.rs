@@ -1,5 +1,7 @@
 //! Handles, types, and what surrounds an LSM table.
 
+use std::ops::Bound;
+
 use huon::{Bytes, Durability, Env, Error, Str, TableDef, U64};
 use huon_lsm::{Lsm, LsmDef, LsmOptions};
 
@@ -301,6 +303,63 @@ fn a_merge_into_a_run_is_refused() {
         };
         env.update(undo).unwrap();
         assert_eq!(t.iter(&env.read().unwrap()).unwrap().count(), before);
+    }
+}
+
+/// Many steps in one call are as many steps: over runs, what is not committed, and deletes.
+#[test]
+fn a_cursor_goes_many_steps_at_once() {
+    let env = Env::in_memory().unwrap();
+    let lsm = Lsm::with_options(&env, small_options()).unwrap();
+    let t = lsm.raw_table("t").unwrap();
+    let key = |n: u32| (n * 37 % 1009).to_be_bytes();
+    for round in 0..10 {
+        env.update(|txn| {
+            (0..60).try_for_each(|n| t.put(txn, &key(round * 50 + n), &[round as u8]))
+        })
+        .unwrap();
+    }
+    let mut txn = env.write().unwrap();
+    for n in 0..600 {
+        match n % 7 {
+            0 => t.delete(&mut txn, &key(n)).unwrap(),
+            1 => t.put(&mut txn, &key(n), b"new").unwrap(),
+            _ => {}
+        }
+    }
+    let all: Vec<_> = t.iter(&txn).unwrap().collect::<huon::Result<_>>().unwrap();
+    for forward in [true, false] {
+        for (most, end) in [(1, None), (7, None), (1000, None), (7, Some(300)), (7, Some(2000))] {
+            let mut cursor = t.cursor();
+            let end = end.map(|end: u32| end.to_be_bytes());
+            let bound = end.as_ref().map_or(Bound::Unbounded, |end| Bound::Excluded(&end[..]));
+            if !forward {
+                cursor.to_end();
+            }
+            let mut seen = Vec::new();
+            let mut take = |key, value| {
+                seen.push((key, value));
+                true
+            };
+            while cursor.walk(&txn, forward, bound, most, &mut take).unwrap() > 0 {}
+            let is_within = |key: &[u8]| match &end {
+                None => true,
+                Some(end) => (key < &end[..]) == forward && key != &end[..],
+            };
+            let mut wanted: Vec<_> =
+                all.iter().copied().filter(|(key, _)| is_within(key)).collect();
+            if !forward {
+                wanted.reverse();
+            }
+            assert_eq!(seen, wanted);
+            // It stands beside the last one, and what is not taken stays before it.
+            if let Some(last) = wanted.last() {
+                let refused =
+                    cursor.walk(&txn, !forward, Bound::Unbounded, 5, |_, _| false).unwrap();
+                let one = if forward { cursor.prev(&txn) } else { cursor.next(&txn) };
+                assert_eq!((refused, one.unwrap()), (0, Some(*last)));
+            }
+        }
     }
 }
 
