@@ -181,7 +181,9 @@ impl Compactor {
 
     /// Starts threads that merge until the returned object is dropped: one for small merges and one
     /// for large ones. When nothing was committed for a second, they merge further than they must,
-    /// in the end to one run, and then make the file shorter, as [`Compactor::shorten`] does.
+    /// in the end to one run, and then make the file shorter, as [`Compactor::shorten`] does. They
+    /// try again where another writer has the lock for longer than
+    /// [`Options::lock_timeout`](huon::Options::lock_timeout).
     ///
     /// ```
     /// # use huon::{Env, U64};
@@ -295,28 +297,53 @@ impl Compactor {
                 tables = (self.tables()?, Instant::now());
             }
             let is_idle = idle_since.elapsed() >= IDLE;
-            let mut is_made = false;
-            for shared in &tables.0 {
-                is_made |= self.merge_while(shared, lane, Wanted::AS_RUNS_COME, is_over)?;
-                if is_idle && shared.is_worth_merging()? {
-                    is_made |= self.merge_while(shared, lane, Wanted::All, is_over)?;
-                }
-            }
-            if is_idle && !is_made && !is_short {
-                self.shorten_with(&mut || {
-                    let is_over = is_over.load(Ordering::Relaxed);
-                    if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-                })?;
+            let shortens = is_idle && !is_short;
+            let made = match self.round(lane, &tables.0, is_idle, shortens, is_over) {
+                // Another writer has the lock for long: that is none of this thread's end.
+                Err(Error::Busy(_)) => Made::Nothing,
+                made => made?,
+            };
+            if made == Made::Shorter {
                 // Its commits are no reason to do it again.
                 seen = env.wait_for_commit(seen, Duration::ZERO)?.unwrap_or(seen);
                 is_short = true;
             }
+            let is_made = made == Made::Merges;
             if !is_made {
                 std::thread::sleep(pause);
                 pause = (2 * pause).min(PAUSE_MAX);
             }
         }
         Ok(())
+    }
+
+    /// Merges what is there to merge; if nothing is, and it `shortens`, makes the file shorter.
+    fn round(
+        &self,
+        lane: Lane,
+        tables: &[Arc<Shared>],
+        is_idle: bool,
+        shortens: bool,
+        is_over: &AtomicBool,
+    ) -> Result<Made> {
+        let mut is_made = false;
+        for shared in tables {
+            is_made |= self.merge_while(shared, lane, Wanted::AS_RUNS_COME, is_over)?;
+            if is_idle && shared.is_worth_merging()? {
+                is_made |= self.merge_while(shared, lane, Wanted::All, is_over)?;
+            }
+        }
+        if is_made {
+            return Ok(Made::Merges);
+        }
+        if !shortens {
+            return Ok(Made::Nothing);
+        }
+        self.shorten_with(&mut || {
+            let is_over = is_over.load(Ordering::Relaxed);
+            if is_over { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        })?;
+        Ok(Made::Shorter)
     }
 
     /// Merges in a lane as long as there is something to merge; whether there was.
@@ -337,6 +364,15 @@ impl Compactor {
         }
         Ok(is_made)
     }
+}
+
+/// What a thread has made in a round.
+#[derive(PartialEq, Eq)]
+enum Made {
+    Nothing,
+    Merges,
+    /// A shorter file, if it was to be made shorter.
+    Shorter,
 }
 
 /// Threads that merge; see [`Compactor::spawn`]. They stop when it is dropped, after the step that

@@ -417,6 +417,30 @@ fn threads_merge_to_one_run_when_nothing_happens() {
     assert_is(&env, &t, &model);
 }
 
+/// A writer that has the lock for longer than others wait ends no thread that merges.
+#[test]
+fn threads_that_merge_outlast_a_slow_writer() {
+    let dir = tempfile::tempdir().unwrap();
+    let mut options = Env::options();
+    options.durability(Durability::Lazy).lock_timeout(Duration::from_millis(5));
+    let env = options.open(dir.path().join("a.huon")).unwrap();
+    let (lsm, t) = table(&env, &passive_options());
+    let (mut model, mut random) = (Model::new(), Random(9));
+    put_runs(&env, &t, &mut model, &mut random, 40);
+    let slow = env.write().unwrap();
+    let compactor = lsm.compactor().spawn().unwrap();
+    std::thread::sleep(Duration::from_millis(300));
+    assert!(!compactor.has_failed());
+    slow.abort();
+    let end = Instant::now() + Duration::from_secs(60);
+    while runs(&env, &t) > 10 {
+        assert!(Instant::now() < end && !compactor.has_failed());
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    compactor.stop().unwrap();
+    assert_is(&env, &t, &model);
+}
+
 const CHILD: &str = "HUON_LSM_TEST_COMPACTOR";
 
 /// What the next test starts as a process of its own; it does nothing else.
