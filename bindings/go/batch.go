@@ -91,14 +91,21 @@ func (b *batcher) withdraw(call *batched) bool {
 	return true
 }
 
-// take takes the functions of the next transaction; none ends the goroutine that runs them.
+// goesOn reports whether functions wait; if none does, the goroutine that runs them ends.
+func (b *batcher) goesOn() bool {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.isRunning = len(b.calls) > 0
+	return b.isRunning
+}
+
+// take takes the functions of the next transaction.
 func (b *batcher) take() []*batched {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	n := min(len(b.calls), batchMost)
 	calls := b.calls[:n:n]
 	b.calls = b.calls[n:]
-	b.isRunning = n > 0
 	return calls
 }
 
@@ -109,14 +116,19 @@ func (db *DB) runBatches(d Durability) {
 			go db.runBatches(d) // A function has ended this goroutine.
 		}
 	}()
-	b := &db.batches[d]
-	for calls := b.take(); len(calls) > 0; calls = b.take() {
-		db.runBatch(calls, d)
+	for b := &db.batches[d]; b.goesOn(); {
+		db.runBatch(b, d)
 	}
 	isDone = true
 }
 
-func (db *DB) runBatch(calls []*batched, d Durability) {
+// runBatch runs the functions that wait once it is the writer: until then they can be withdrawn.
+func (db *DB) runBatch(b *batcher, d Durability) {
+	tx, err := db.beginWrite(context.Background(), db.timeout)
+	if isCode(err, ErrBusy) {
+		return // Those that have waited for so long give up themselves.
+	}
+	calls := b.take()
 	// Whatever ends this goroutine, nobody waits for ever.
 	left := fmt.Errorf("huon: a function of the batch ended its goroutine: %w", ErrTxBroken)
 	defer func() {
@@ -127,7 +139,6 @@ func (db *DB) runBatch(calls []*batched, d Durability) {
 			close(call.done)
 		}
 	}()
-	tx, err := db.beginWrite(context.Background(), db.timeout)
 	if err != nil {
 		left = err
 		return

@@ -215,3 +215,26 @@ func TestManyWaitForCommits(t *testing.T) {
 	}
 	all.Wait()
 }
+
+// A Batch whose context ends while another writer is in its place does nothing, and waits no more.
+func TestBatchGivesUp(t *testing.T) {
+	db := open(t, nil)
+	fill(t, db, "t", 1)
+	tx, err := db.BeginWrite(t.Context())
+	must(t, err)
+	ctx, cancel := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancel()
+	begun := time.Now()
+	refused(t, db.BatchContext(ctx, huon.Lazy, func(*huon.Tx) error {
+		t.Error("it ran")
+		return nil
+	}), context.DeadlineExceeded)
+	if waited := time.Since(begun); waited > 10*time.Second {
+		t.Error(waited)
+	}
+	ran := make(chan error)
+	go func() { ran <- db.Batch(func(*huon.Tx) error { return nil }) }()
+	time.Sleep(20 * time.Millisecond)
+	must(t, tx.Rollback())
+	must(t, <-ran)
+}
