@@ -646,6 +646,12 @@ typedef struct {
     char *text; /* the problems of a check, each with a line feed */
 } go_watch;
 
+static inline void go_watch_free(go_watch *watch)
+{
+    free(watch->text);
+    free(watch);
+}
+
 static inline int go_progress(void *context, const huon_progress *progress)
 {
     go_watch *watch = context;

@@ -144,17 +144,14 @@ func watched(
 	if err := ctx.Err(); err != nil {
 		return err
 	}
-	watch := (*C.go_watch)(C.calloc(1, C.sizeof_go_watch))
-	if watch == nil {
-		return misuse(ErrOutOfMemory, "there is not enough memory")
+	watch, err := newWatch()
+	if err != nil {
+		return err
 	}
+	defer C.go_watch_free(watch)
 	w := &watcher{watch: watch, ended: make(chan struct{}), told: make(chan struct{})}
 	go w.run(ctx, progress)
-	defer func() {
-		C.free(unsafe.Pointer(watch.text))
-		C.free(unsafe.Pointer(watch))
-	}()
-	err := work(watch)
+	err = work(watch)
 	close(w.ended)
 	<-w.told
 	if w.thrown != nil {
@@ -164,6 +161,22 @@ func watched(
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return err
+}
+
+func newWatch() (*C.go_watch, error) {
+	watch := (*C.go_watch)(C.calloc(1, C.sizeof_go_watch))
+	if watch == nil {
+		return nil, misuse(ErrOutOfMemory, "there is not enough memory")
+	}
+	return watch, nil
+}
+
+// problemsOf are those that a check has found.
+func problemsOf(watch *C.go_watch) (problems []string) {
+	for line := range strings.Lines(C.GoStringN(watch.text, C.int(watch.len))) {
+		problems = append(problems, strings.TrimSuffix(line, "\n"))
+	}
+	return problems
 }
 
 // watcher stands between Go and a call that takes long.
@@ -219,10 +232,7 @@ func (db *DB) Check(ctx context.Context) (report CheckReport, err error) {
 			return err
 		}
 		report.TxID, report.Count = uint64(found.txnid), uint64(found.problems)
-		text := C.GoStringN(watch.text, C.int(watch.len))
-		for line := range strings.Lines(text) {
-			report.Problems = append(report.Problems, strings.TrimSuffix(line, "\n"))
-		}
+		report.Problems = problemsOf(watch)
 		return nil
 	})
 	return report, err
@@ -257,25 +267,37 @@ func (db *DB) Compact(
 	}
 	report = CompactReport{BeforeBytes: before.FileBytes, AfterBytes: before.FileBytes}
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
-		begun, moved := time.Now(), C.uint64_t(0)
-		for since := begun; ; {
-			err := db.compact(watch, options, begun, &report)
-			if !isCode(err, ErrBusy) && !isCode(err, threadWrites) || ctx.Err() != nil {
-				return err
-			}
-			if now := C.go_done_bytes(watch); now != moved {
-				moved, since = now, time.Now()
-			}
-			if time.Since(since) > db.timeout {
-				return db.busy()
-			}
-		}
+		begun := time.Now()
+		return db.untilFree(ctx, watch, func() error {
+			return db.compact(watch, options, begun, &report)
+		})
 	})
-	if ctx.Err() != nil && (isCode(err, ErrBusy) || isCode(err, threadWrites)) {
+	if ctx.Err() != nil && isBusy(err) {
 		err = nil
 	}
 	return report, err
 }
+
+// untilFree does something again that ends when another writer does not end in a slice of time, as
+// long as it goes on.
+func (db *DB) untilFree(ctx context.Context, watch *C.go_watch, work func() error) error {
+	var before C.uint64_t
+	for since := time.Now(); ; {
+		err := work()
+		if !isBusy(err) || ctx.Err() != nil {
+			return err
+		}
+		if now := C.go_done_bytes(watch); now != before {
+			before, since = now, time.Now()
+		}
+		if time.Since(since) > db.timeout {
+			return db.busy()
+		}
+	}
+}
+
+// isBusy reports whether another writer did not end in time.
+func isBusy(err error) bool { return isCode(err, ErrBusy) || isCode(err, threadWrites) }
 
 // compact goes on until it is done, or another writer does not end in a slice of time. What was
 // moved until then is not in the report.

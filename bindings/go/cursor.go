@@ -94,7 +94,7 @@ func (c *Cursor) Put(value []byte) error {
 	if c.walk.place != at {
 		return errNoRecord
 	}
-	return (&Table{*c.walk.h}).Put(c.walk.key, value)
+	return c.walk.h.put(c.walk.key, value)
 }
 
 // Delete removes the record that the cursor is at. Next and Prev go on from there.
@@ -102,11 +102,26 @@ func (c *Cursor) Delete() error {
 	if c.walk.place != at {
 		return errNoRecord
 	}
-	if _, err := (&Table{*c.walk.h}).Delete(c.walk.key); err != nil {
+	if err := c.walk.h.delete(c.walk.key); err != nil {
 		return err
 	}
 	c.walk.place = below
 	return nil
+}
+
+func (h *handle) put(key, value []byte) error {
+	if h.lsm != nil {
+		return h.lsm.Put(h.tx, key, value)
+	}
+	return (&Table{*h}).Put(key, value)
+}
+
+func (h *handle) delete(key []byte) error {
+	if h.lsm != nil {
+		return h.lsm.Delete(h.tx, key)
+	}
+	_, err := (&Table{*h}).Delete(key)
+	return err
 }
 
 var errNoRecord = misuse(ErrBadArgument, "the cursor is at no record")

@@ -54,6 +54,7 @@ type DB struct {
 	// goroutines, and not each with a thread of the system. It is free again before the commit, so
 	// that commits share flushes.
 	writer chan struct{}
+	lsms   *lsmHandles
 	// By durability.
 	batches [Unsynced + 1]batcher
 }
@@ -89,7 +90,7 @@ func open(path string, name *C.char, options *Options) (*DB, error) {
 	if err := failed(told.code, told.fault); err != nil {
 		return nil, err
 	}
-	db := &DB{env: told.handle, path: path, timeout: options.LockTimeout}
+	db := &DB{env: told.handle, path: path, timeout: options.LockTimeout, lsms: &lsmHandles{}}
 	db.writer = make(chan struct{}, 1)
 	if db.timeout == 0 {
 		db.timeout = lockTimeout
@@ -103,14 +104,21 @@ func open(path string, name *C.char, options *Options) (*DB, error) {
 		C.go_set(db.env, C.HUON_SLOW_READERS_BEFORE_GROWING, 1)
 	}
 	// A forgotten database is closed. It flushes, which may take long.
-	db.cleanup = runtime.AddCleanup(db, func(env C.uintptr_t) { go C.go_close(env) }, db.env)
+	lsms := db.lsms
+	db.cleanup = runtime.AddCleanup(db, func(env C.uintptr_t) {
+		go func() {
+			lsms.closeAll()
+			C.go_close(env)
+		}()
+	}, db.env)
 	return db, nil
 }
 
 // Close flushes all commits, and closes the database. Those that wait for a commit or for the
-// writer's place end with ErrClosed. Transactions that are open, copies, checks and compactions
-// stay good, with what they have shown: the file is closed with the last of them, and Close says
-// ErrStillOpen. A second Close does nothing.
+// writer's place end with ErrClosed; compactors end, and write-optimised tables are closed.
+// Transactions that are open, copies, checks and compactions stay good, with what they have shown:
+// the file is closed with the last of them, and Close says ErrStillOpen. A second Close does
+// nothing.
 func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
@@ -119,7 +127,11 @@ func (db *DB) Close() error {
 	db.calls.Lock()
 	defer db.calls.Unlock()
 	db.settleTickets()
-	return done(C.go_close(db.env))
+	failed := db.lsms.closeAll()
+	if err := done(C.go_close(db.env)); err != nil {
+		return err
+	}
+	return failed
 }
 
 // enterC begins a call of C that Close waits for; leaveC ends it.

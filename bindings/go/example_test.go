@@ -9,6 +9,7 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+	"time"
 
 	"huon"
 	bolt "huon/bolt"
@@ -109,6 +110,104 @@ func ExampleError() {
 	// no table
 }
 
+func visits(ctx context.Context, db *huon.DB, pages []string) error {
+	lsm, err := db.LSM(nil)
+	if err != nil {
+		return err
+	}
+	defer lsm.Close()
+	visits, err := lsm.Table("visits") // For all transactions and goroutines.
+	if err != nil {
+		return err
+	}
+	var batch huon.LSMBatch // Collected without the writer's place.
+	for at, page := range pages {
+		batch.Put(visits, fmt.Appendf(nil, "%s %08d", page, at), nil)
+	}
+	if err := lsm.Write(ctx, huon.Lazy, &batch); err != nil {
+		return err
+	}
+	if _, err := lsm.Compact(ctx, huon.LSMCompactOptions{Work: huon.MergeAll}); err != nil {
+		return err
+	}
+	return db.View(func(tx *huon.Tx) error {
+		about := visits.Prefix(tx, []byte("/about ")).Reverse()
+		for key := range about.Keys() {
+			fmt.Printf("%s\n", key)
+		}
+		return about.Err()
+	})
+}
+
+func ExampleLSM() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	pages := []string{"/news", "/about", "/", "/about", "/news"}
+	if err := visits(context.Background(), db, pages); err != nil {
+		panic(err)
+	}
+	// Output:
+	// /about 00000003
+	// /about 00000001
+}
+
+func ExampleLSMTable_Put() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	lsm, err := db.LSM(nil)
+	if err != nil {
+		panic(err)
+	}
+	events, err := lsm.Table("events")
+	if err != nil {
+		panic(err)
+	}
+	err = db.Update(false, func(tx *huon.Tx) error { // Beside an ordinary table.
+		totals, err := tx.CreateTable("totals")
+		if err != nil {
+			return err
+		}
+		return errors.Join(
+			events.Put(tx, []byte("17:00 ada"), []byte("came")),
+			events.PutUntil(tx, []byte("17:01 bob"), []byte("waits"), time.Now().Add(time.Hour)),
+			totals.Put([]byte("events"), []byte("2")))
+	})
+	if err != nil {
+		panic(err)
+	}
+	err = db.View(func(tx *huon.Tx) error {
+		c := events.Cursor(tx)
+		for k, v := c.Last(); k != nil; k, v = c.Prev() {
+			fmt.Printf("%s %s\n", k, v)
+		}
+		stat, err := events.Stat(tx)
+		fmt.Println(stat.Runs, "run")
+		return errors.Join(err, c.Err())
+	})
+	fmt.Println(err)
+	// Output:
+	// 17:01 bob waits
+	// 17:00 ada came
+	// 1 run
+	// <nil>
+}
+
+func ExampleLSM_StartCompactor() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	lsm, err := db.LSM(nil)
+	if err != nil {
+		panic(err)
+	}
+	compactor, err := lsm.StartCompactor() // Or `huon lsm compact` in another process.
+	if err != nil {
+		panic(err)
+	}
+	defer compactor.Stop()
+	fmt.Println(lsm.DB() == db)
+	// Output: true
+}
+
 // What the page about all languages shows.
 func ages() error {
 	db, err := huon.Open("people.huon", nil)
@@ -164,7 +263,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("no test runs this:\n%s", piece)
 		}
 	}
-	if len(pieces) != 6 {
+	if len(pieces) != 7 {
 		t.Error(len(pieces))
 	}
 	var _ *bolt.DB

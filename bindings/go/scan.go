@@ -6,7 +6,9 @@ package huon
 // #cgo nocallback go_copy_pairs
 // #cgo noescape go_next
 // #cgo nocallback go_next
-// #include "bridge.h"
+// #cgo noescape go_lsm_range_many
+// #cgo nocallback go_lsm_range_many
+// #include "lsm.h"
 import "C"
 
 import (
@@ -201,6 +203,13 @@ func (w *walker) look(first *C.uintptr_t) (uint64, error) {
 	flags, from, to := w.bounds()
 	fromPtr, fromLen := ptr(from)
 	toPtr, toLen := ptr(to)
+	if h.lsm != nil {
+		if h.lsm.db != h.tx.db {
+			return 0, errOtherDB
+		}
+		return number(C.go_lsm_range_many(h.tx.handle, h.lsm.handle, flags, fromPtr, fromLen,
+			toPtr, toLen, C.bool(w.back), C.size_t(w.want), first))
+	}
 	return number(C.go_range_many(h.tx.handle, h.raw, flags, fromPtr, fromLen, toPtr, toLen,
 		C.bool(w.back), C.size_t(w.want), first))
 }

@@ -6,6 +6,8 @@ package huon
 // #cgo nocallback go_has
 // #cgo noescape go_get_many
 // #cgo nocallback go_get_many
+// #cgo noescape go_lsm_get_many
+// #cgo nocallback go_lsm_get_many
 // #cgo noescape go_pick
 // #cgo nocallback go_pick
 // #cgo noescape go_put
@@ -24,7 +26,7 @@ package huon
 // #cgo nocallback go_bulk_append
 // #cgo noescape go_sequence
 // #cgo nocallback go_sequence
-// #include "bridge.h"
+// #include "lsm.h"
 import "C"
 
 import (
@@ -107,10 +109,14 @@ func (t *Table) Has(key []byte) (bool, error) {
 // GetMany returns the values of many keys, nil for each that is not there: several times faster
 // than one after another. Values that come together share memory.
 func (t *Table) GetMany(keys [][]byte) ([][]byte, error) {
+	return t.getMany(keys)
+}
+
+func (h *handle) getMany(keys [][]byte) ([][]byte, error) {
 	values := make([][]byte, len(keys))
 	for first := 0; first < len(keys); first += manyAtOnce {
 		last := min(len(keys), first+manyAtOnce)
-		if err := t.getSome(keys[first:last], values[first:last]); err != nil {
+		if err := h.getSome(keys[first:last], values[first:last]); err != nil {
 			return nil, err
 		}
 	}
@@ -118,9 +124,9 @@ func (t *Table) GetMany(keys [][]byte) ([][]byte, error) {
 }
 
 // The most keys that are looked up in one call.
-const manyAtOnce = 256
+const manyAtOnce = C.GO_KEYS_MOST
 
-func (t *Table) getSome(keys, values [][]byte) error {
+func (h *handle) getSome(keys, values [][]byte) error {
 	var ends [manyAtOnce]C.uint32_t
 	var spans [manyAtOnce]span
 	var room [4096]byte
@@ -132,13 +138,19 @@ func (t *Table) getSome(keys, values [][]byte) error {
 		packed = append(packed, key...)
 		ends[i] = C.uint32_t(len(packed))
 	}
-	if err := t.tx.lock(); err != nil {
+	if err := h.tx.lock(); err != nil {
 		return err
 	}
-	defer t.tx.unlock()
+	defer h.tx.unlock()
 	keysPtr, _ := ptr(packed)
 	first := (*C.uintptr_t)(unsafe.Pointer(&spans[0]))
-	told := C.go_get_many(t.tx.handle, t.raw, keysPtr, &ends[0], C.size_t(len(keys)), first)
+	count := C.size_t(len(keys))
+	var told C.go_number
+	if h.lsm != nil {
+		told = C.go_lsm_get_many(h.tx.handle, h.lsm.handle, keysPtr, &ends[0], count, first)
+	} else {
+		told = C.go_get_many(h.tx.handle, h.raw, keysPtr, &ends[0], count, first)
+	}
 	if told.code != ok {
 		return failure(told.code, told.fault)
 	}

@@ -371,6 +371,7 @@ type handle struct {
 	tx      *Tx
 	raw     C.go_table
 	isMulti bool
+	lsm     *LSMTable // in the place of raw
 }
 
 func (tx *Tx) open(name string, isMulti, creates bool, with TableOptions) (h handle, err error) {
