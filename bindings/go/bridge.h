@@ -634,6 +634,44 @@ static inline go_handle go_multi_cursor(uintptr_t txn, go_table table, bool of_v
     return told;
 }
 
+/* Where go_multi_from begins. */
+enum { GO_AT_END, GO_BEFORE_PAIR, GO_BEHIND_PAIR, GO_BEFORE_KEY, GO_BEHIND_KEY };
+
+static inline bool go_is_same(huon_bytes a, huon_bytes b)
+{
+    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
+}
+
+static inline int go_behind_pair(huon_cursor *at, huon_txn *txn, huon_bytes key, huon_bytes value)
+{
+    huon_pair next;
+    int code = huon_cursor_seek_pair(at, key, value);
+    if (code == HUON_OK) code = huon_cursor_next(at, txn, &next);
+    if (code == HUON_OK && !(go_is_same(next.key, key) && go_is_same(next.value, value)))
+        code = huon_cursor_prev(at, txn, &next);
+    return code == HUON_NOT_FOUND ? HUON_OK : code;
+}
+
+/* The next pairs from a place on, up to `n`. */
+static inline go_number go_multi_from(uintptr_t txn, go_table table, int place,
+                                      const uint8_t *key, size_t key_len, const uint8_t *value,
+                                      size_t value_len, bool back, size_t n, uintptr_t *pairs)
+{
+    huon_cursor *at = NULL;
+    go_number told = {0};
+    int code = huon_multi_cursor_open(GO_TXN, GO_MULTI, NULL, &at);
+    if (code == HUON_OK) switch (place) {
+    case GO_AT_END: code = back ? huon_cursor_to_end(at) : HUON_OK; break;
+    case GO_BEFORE_PAIR: code = huon_cursor_seek_pair(at, GO_KEY, GO_VALUE); break;
+    case GO_BEHIND_PAIR: code = go_behind_pair(at, GO_TXN, GO_KEY, GO_VALUE); break;
+    case GO_BEFORE_KEY: code = huon_cursor_seek(at, GO_KEY); break;
+    default: code = huon_cursor_seek_after(at, GO_KEY);
+    }
+    told = code == HUON_OK ? go_next((uintptr_t)at, txn, back, n, pairs) : go_told_number(code, 0);
+    huon_cursor_close(at);
+    return told;
+}
+
 static inline void go_cursor_close(uintptr_t cursor) { huon_cursor_close((huon_cursor *)cursor); }
 
 /* ---- care */

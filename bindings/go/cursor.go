@@ -10,7 +10,10 @@ package huon
 //
 // There is nothing to close. Records may be changed beside it: it goes on from its key. One
 // goroutine at a time uses it.
-type Cursor struct{ walk walker }
+type Cursor struct{ cursor }
+
+// cursor is what cursors of tables and of multimaps have in common.
+type cursor struct{ walk walker }
 
 // Cursor is a cursor that has not begun: Next goes to the first record, Prev to the last one.
 func (t *Table) Cursor() *Cursor {
@@ -26,41 +29,47 @@ func (c *Cursor) Raw() *Cursor {
 	return c
 }
 
-func (c *Cursor) begin(place place, key []byte) {
+func (c *cursor) begin(place place, key []byte) {
 	w := &c.walk
 	if w.err != nil {
 		w.h.tx.forgive(w.err)
 	}
 	w.place, w.count, w.at, w.want, w.isLast, w.err = place, 0, 0, 0, false, nil
 	w.version = w.h.tx.version.Load()
-	w.key = append(w.key[:0], key...)
+	w.key, w.ofKey = append(w.key[:0], key...), true
 }
 
-// First goes to the first record. A nil key: there is none.
-func (c *Cursor) First() (key, value []byte) {
+// First goes to the first record, of a multimap to the first pair. A nil key: there is none.
+func (c *cursor) First() (key, value []byte) {
 	c.begin(nowhere, nil)
 	return c.walk.step(false)
 }
 
-// Last goes to the last record.
-func (c *Cursor) Last() (key, value []byte) {
+// Last goes to the last record, or pair.
+func (c *cursor) Last() (key, value []byte) {
 	c.begin(nowhere, nil)
 	return c.walk.step(true)
 }
 
-// Next goes to the next record. At the end it stays: what is put there later is still shown.
-func (c *Cursor) Next() (key, value []byte) { return c.walk.step(false) }
+// Next goes to the next record, or pair. At the end it stays: what is put there later is still
+// shown.
+func (c *cursor) Next() (key, value []byte) { return c.walk.step(false) }
 
-// Prev goes to the record before.
-func (c *Cursor) Prev() (key, value []byte) { return c.walk.step(true) }
+// Prev goes to the record before, or to the pair before.
+func (c *cursor) Prev() (key, value []byte) { return c.walk.step(true) }
 
-// Seek goes to the first record that is not below the key. If there is none, Prev goes to the last
-// record.
-func (c *Cursor) Seek(key []byte) (k, v []byte) {
+// Seek goes to the first record whose key is not below that key, of a multimap to the first value
+// of such a key. If there is none, Prev goes to the last record.
+func (c *cursor) Seek(key []byte) (k, v []byte) {
 	c.begin(below, key)
-	k, v = c.walk.step(false)
+	return c.one(false)
+}
+
+// one is a step after a search.
+func (c *cursor) one(back bool) (key, value []byte) {
+	key, value = c.walk.step(back)
 	c.walk.want = wantFirst / 4 // One was asked for, and if there is a loop, then so many.
-	return k, v
+	return key, value
 }
 
 // Get goes to the record of the key, and returns its value: nil if there is none. Then Next goes to
@@ -77,16 +86,25 @@ func (c *Cursor) Get(key []byte) ([]byte, error) {
 }
 
 // Key is a copy of the key of the record that the cursor is at; nil if it is at none.
-func (c *Cursor) Key() []byte {
+func (c *cursor) Key() []byte {
+	if key, _, is := c.here(); is {
+		return clone(key)
+	}
+	return nil
+}
+
+// here is the record that the cursor is at, until it moves; the value is that of a multimap.
+func (c *cursor) here() (key, value []byte, is bool) {
 	w := &c.walk
 	if w.place != at || w.h.tx.lock() != nil {
-		return nil
+		return nil, nil, false
 	}
 	defer w.h.tx.unlock()
-	if w.version/turned == w.h.tx.version.Load()/turned {
-		w.remember()
+	if w.version/turned != w.h.tx.version.Load()/turned {
+		return nil, nil, false
 	}
-	return clone(w.key)
+	w.remember()
+	return w.key, w.value, true
 }
 
 // Put stores a value under the key of the record that the cursor is at.
@@ -128,7 +146,7 @@ var errNoRecord = misuse(ErrBadArgument, "the cursor is at no record")
 
 // Err is the error that ended the last step, or nil. An error that is not asked for is what View
 // or Update return, if their function returns nil.
-func (c *Cursor) Err() error {
+func (c *cursor) Err() error {
 	c.walk.h.tx.forgive(c.walk.err)
 	return c.walk.err
 }

@@ -151,6 +151,49 @@ func ExampleLSM() {
 	// /about 00000001
 }
 
+func ExampleMultiCursor() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	err := db.Update(false, func(tx *huon.Tx) error {
+		tags, err := tx.CreateMulti("tags", huon.TableOptions{})
+		if err != nil {
+			return err
+		}
+		for _, pair := range []string{"blue sky", "blue sea", "red rose", "blue whale"} {
+			color, thing, _ := strings.Cut(pair, " ")
+			if _, err := tags.Put([]byte(color), []byte(thing)); err != nil {
+				return err
+			}
+		}
+		c := tags.Cursor()
+		for color, thing := c.First(); color != nil; color, thing = c.NextKey() {
+			for ; thing != nil; thing = c.NextValue() {
+				fmt.Printf("%s %s\n", color, thing)
+				if string(thing) == "sky" {
+					if err := c.Delete(); err != nil {
+						return err
+					}
+				}
+			}
+			count, err := c.CountValues()
+			if err != nil {
+				return err
+			}
+			fmt.Println(count)
+		}
+		return c.Err()
+	})
+	fmt.Println(err)
+	// Output:
+	// blue sea
+	// blue sky
+	// blue whale
+	// 2
+	// red rose
+	// 1
+	// <nil>
+}
+
 func ExampleLSMTable_Put() {
 	db, _ := huon.OpenInMemory(nil)
 	defer db.Close()

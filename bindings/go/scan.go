@@ -2,6 +2,8 @@ package huon
 
 // #cgo noescape go_range_many
 // #cgo nocallback go_range_many
+// #cgo noescape go_multi_from
+// #cgo nocallback go_multi_from
 // #cgo noescape go_copy_pairs
 // #cgo nocallback go_copy_pairs
 // #cgo noescape go_next
@@ -46,11 +48,15 @@ type walker struct {
 	place place
 	key   []byte
 	err   error
+	// Of a cursor of a multimap, whose place is a pair, or all values of a key.
+	ofPairs bool
+	value   []byte
+	ofKey   bool
 	// cursor is C's, of a multimap: a key alone is no place there.
 	cursor C.uintptr_t
 }
 
-// place is where a walker stands, by its key.
+// place is where a walker stands, by its key, or its pair.
 type place int8
 
 const (
@@ -58,6 +64,7 @@ const (
 	at                   // the record was shown
 	above                // behind all records from the key on
 	below                // before all records up to the key
+	deleted              // before where the pair of a multimap was that a cursor deleted
 )
 
 const (
@@ -76,7 +83,7 @@ func (w *walker) step(back bool) (key, value []byte) {
 	}
 	i := w.at
 	w.at++
-	w.place = at
+	w.place, w.ofKey = at, false
 	if w.isRaw {
 		return w.spans[2*i].raw(), w.spans[2*i+1].raw()
 	}
@@ -86,6 +93,9 @@ func (w *walker) step(back bool) (key, value []byte) {
 	w.copied = end
 	if w.h.tx.writable {
 		w.key = append(w.key[:0], key...)
+		if w.ofPairs {
+			w.value = append(w.value[:0], value...)
+		}
 	}
 	return key, value
 }
@@ -130,6 +140,9 @@ func (w *walker) fetch(back bool) bool {
 func (w *walker) remember() {
 	if w.place == at && w.at > 0 && !w.h.tx.writable {
 		w.key = append(w.key[:0], w.spans[2*w.at-2].raw()...)
+		if w.ofPairs {
+			w.value = append(w.value[:0], w.spans[2*w.at-1].raw()...)
+		}
 	}
 }
 
@@ -197,7 +210,10 @@ func (w *walker) copyAll() {
 // look asks C.
 func (w *walker) look(first *C.uintptr_t) (uint64, error) {
 	h := w.h
-	if h.isMulti {
+	switch {
+	case w.ofPairs:
+		return w.lookPairs(first)
+	case h.isMulti:
 		return w.lookMulti(first)
 	}
 	flags, from, to := w.bounds()
@@ -277,6 +293,28 @@ func (w *walker) lookMulti(first *C.uintptr_t) (uint64, error) {
 		w.want = 1
 	}
 	return number(C.go_next(w.cursor, h.tx.handle, C.bool(w.back), C.size_t(w.want), first))
+}
+
+// lookPairs goes on from a pair, or from all values of a key.
+func (w *walker) lookPairs(first *C.uintptr_t) (uint64, error) {
+	isBehind := w.place == above || w.place == at && !w.back
+	var place C.int
+	switch {
+	case w.place == nowhere:
+		place = C.GO_AT_END
+	case w.ofKey && isBehind:
+		place = C.GO_BEHIND_KEY
+	case w.ofKey:
+		place = C.GO_BEFORE_KEY
+	case isBehind:
+		place = C.GO_BEHIND_PAIR
+	default:
+		place = C.GO_BEFORE_PAIR
+	}
+	keyPtr, keyLen := ptr(w.key)
+	valuePtr, valueLen := ptr(w.value)
+	return number(C.go_multi_from(w.h.tx.handle, w.h.raw, place, keyPtr, keyLen, valuePtr, valueLen,
+		C.bool(w.back), C.size_t(w.want), first))
 }
 
 func (w *walker) close() {
