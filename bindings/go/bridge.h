@@ -4,7 +4,8 @@
  * 1. Handles are numbers here: the garbage collector must not take them for addresses.
  * 2. An error is taken from the library in the same call that made it, since Go may go on in
  *    another thread.
- * 3. Nothing here calls back into Go.
+ * 3. Nothing here calls back into Go, but for tables whose keys a function of Go's compares: see
+ *    calls.h.
  */
 
 #ifndef HUON_BRIDGE_H
@@ -299,28 +300,35 @@ static inline go_number go_table_names(uintptr_t txn, uintptr_t *names, size_t c
 
 /* ---- tables and multimaps */
 
+static inline go_done go_table_open_as(uintptr_t txn, bool is_multi, bool creates,
+                                       const uint8_t *key, size_t key_len,
+                                       const huon_table_options *with, uintptr_t *words)
+{
+    huon_table table = {{0}};
+    huon_multi multi = {{0}};
+    int code;
+    if (is_multi && creates)
+        code = huon_multi_create(GO_TXN, GO_KEY, with, &multi);
+    else if (is_multi)
+        code = huon_multi_open(GO_TXN, GO_KEY, with, &multi);
+    else if (creates)
+        code = huon_table_create(GO_TXN, GO_KEY, with, &table);
+    else
+        code = huon_table_open(GO_TXN, GO_KEY, with, &table);
+    if (is_multi) memcpy(words, multi.words, sizeof multi.words);
+    if (!is_multi) memcpy(words, table.words, sizeof table.words);
+    return go_told(code);
+}
+
 static inline go_done go_table_open(uintptr_t txn, bool is_multi, bool creates,
                                     const uint8_t *key, size_t key_len, int keys, int values,
                                     uint32_t value_bytes, uintptr_t *words)
 {
     huon_table_options with = {sizeof with};
-    huon_table table = {{0}};
-    huon_multi multi = {{0}};
-    int code;
     with.keys.kind = keys;
     with.values.kind = values;
     with.value_bytes = value_bytes;
-    if (is_multi && creates)
-        code = huon_multi_create(GO_TXN, GO_KEY, &with, &multi);
-    else if (is_multi)
-        code = huon_multi_open(GO_TXN, GO_KEY, &with, &multi);
-    else if (creates)
-        code = huon_table_create(GO_TXN, GO_KEY, &with, &table);
-    else
-        code = huon_table_open(GO_TXN, GO_KEY, &with, &table);
-    if (is_multi) memcpy(words, multi.words, sizeof multi.words);
-    if (!is_multi) memcpy(words, table.words, sizeof table.words);
-    return go_told(code);
+    return go_table_open_as(txn, is_multi, creates, key, key_len, &with, words);
 }
 
 static inline go_done go_table_drop(uintptr_t txn, bool is_multi, go_table table)
@@ -540,264 +548,6 @@ static inline void go_copy_pairs(const uintptr_t *pairs, size_t count, uint8_t *
         if (shown[i].len > 0) memcpy(room, shown[i].data, shown[i].len);
         room += shown[i].len;
     }
-}
-
-/* ---- multimaps */
-
-static inline go_bytes go_multi_get(uintptr_t txn, go_table table, const uint8_t *key,
-                                    size_t key_len)
-{
-    huon_bytes value = {NULL, 0};
-    int code = huon_multi_get(GO_TXN, GO_MULTI, GO_KEY, &value);
-    return go_told_bytes(code, value);
-}
-
-enum { GO_PAIR_HAS, GO_PAIR_PUT, GO_PAIR_INSERT, GO_PAIR_APPEND, GO_PAIR_REMOVE };
-
-/* For GO_PAIR_PUT, 1 if the pair is new. */
-static inline go_number go_multi_pair(uintptr_t txn, go_table table, int what, const uint8_t *key,
-                                      size_t key_len, const uint8_t *value, size_t value_len)
-{
-    bool is_new = true;
-    int code;
-    switch (what) {
-    case GO_PAIR_HAS: code = huon_multi_contains(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE); break;
-    case GO_PAIR_PUT: code = huon_multi_put(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE, &is_new); break;
-    case GO_PAIR_INSERT:
-        code = huon_multi_put_if_absent(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE);
-        break;
-    case GO_PAIR_APPEND: code = huon_multi_append(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE); break;
-    default: code = huon_multi_remove(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE);
-    }
-    return go_told_number(code, is_new);
-}
-
-static inline go_done go_multi_update(uintptr_t txn, go_table table, const uint8_t *key,
-                                      size_t key_len, const uint8_t *old, size_t old_len,
-                                      const uint8_t *value, size_t value_len)
-{
-    return go_told(huon_multi_update(GO_TXN, GO_MULTI, GO_KEY, go_slice(old, old_len), GO_VALUE));
-}
-
-/* The most values of go_multi_put_many. */
-enum { GO_VALUES_MOST = 256 };
-
-/* Values that lie one behind another, each up to its end. */
-static inline go_done go_multi_put_many(uintptr_t txn, go_table table, const uint8_t *key,
-                                        size_t key_len, const uint8_t *values,
-                                        const uint32_t *ends, size_t count)
-{
-    huon_bytes each[GO_VALUES_MOST];
-    size_t at = 0;
-    for (size_t i = 0; i < count; at = ends[i++]) each[i] = go_slice(values + at, ends[i] - at);
-    return go_told(huon_multi_put_many(GO_TXN, GO_MULTI, GO_KEY, each, count, NULL));
-}
-
-static inline go_number go_multi_set(uintptr_t txn, go_table table, const uint8_t *key,
-                                     size_t key_len, const uint8_t *value, size_t value_len)
-{
-    uint64_t before = 0;
-    int code = huon_multi_set(GO_TXN, GO_MULTI, GO_KEY, GO_VALUE, &before);
-    return go_told_number(code, before);
-}
-
-static inline go_number go_multi_remove_key(uintptr_t txn, go_table table, const uint8_t *key,
-                                            size_t key_len)
-{
-    uint64_t count = 0;
-    int code = huon_multi_remove_key(GO_TXN, GO_MULTI, GO_KEY, &count);
-    return go_told_number(code, count);
-}
-
-static inline go_number go_multi_count_values(uintptr_t txn, go_table table, const uint8_t *key,
-                                              size_t key_len)
-{
-    uint64_t count = 0;
-    int code = huon_multi_count_values(GO_TXN, GO_MULTI, GO_KEY, &count);
-    return go_told_number(code, count);
-}
-
-/* A cursor over a range of keys, or over the values of the key `from`. */
-static inline go_handle go_multi_cursor(uintptr_t txn, go_table table, bool of_values,
-                                        uint32_t flags, const uint8_t *from, size_t from_len,
-                                        const uint8_t *to, size_t to_len, bool back)
-{
-    huon_range range = GO_RANGE;
-    huon_cursor *cursor;
-    go_handle told;
-    int code = of_values
-                   ? huon_multi_values_open(GO_TXN, GO_MULTI, go_slice(from, from_len), &cursor)
-                   : huon_multi_cursor_open(GO_TXN, GO_MULTI, &range, &cursor);
-    if (code == HUON_OK && back) code = huon_cursor_to_end(cursor);
-    told = go_told_handle(code, cursor);
-    if (code != HUON_OK) huon_cursor_close(cursor);
-    return told;
-}
-
-/* Where go_multi_from begins. */
-enum { GO_AT_END, GO_BEFORE_PAIR, GO_BEHIND_PAIR, GO_BEFORE_KEY, GO_BEHIND_KEY };
-
-static inline bool go_is_same(huon_bytes a, huon_bytes b)
-{
-    return a.len == b.len && (a.len == 0 || memcmp(a.data, b.data, a.len) == 0);
-}
-
-static inline int go_behind_pair(huon_cursor *at, huon_txn *txn, huon_bytes key, huon_bytes value)
-{
-    huon_pair next;
-    int code = huon_cursor_seek_pair(at, key, value);
-    if (code == HUON_OK) code = huon_cursor_next(at, txn, &next);
-    if (code == HUON_OK && !(go_is_same(next.key, key) && go_is_same(next.value, value)))
-        code = huon_cursor_prev(at, txn, &next);
-    return code == HUON_NOT_FOUND ? HUON_OK : code;
-}
-
-/* The next pairs from a place on, up to `n`. */
-static inline go_number go_multi_from(uintptr_t txn, go_table table, int place,
-                                      const uint8_t *key, size_t key_len, const uint8_t *value,
-                                      size_t value_len, bool back, size_t n, uintptr_t *pairs)
-{
-    huon_cursor *at = NULL;
-    go_number told = {0};
-    int code = huon_multi_cursor_open(GO_TXN, GO_MULTI, NULL, &at);
-    if (code == HUON_OK) switch (place) {
-    case GO_AT_END: code = back ? huon_cursor_to_end(at) : HUON_OK; break;
-    case GO_BEFORE_PAIR: code = huon_cursor_seek_pair(at, GO_KEY, GO_VALUE); break;
-    case GO_BEHIND_PAIR: code = go_behind_pair(at, GO_TXN, GO_KEY, GO_VALUE); break;
-    case GO_BEFORE_KEY: code = huon_cursor_seek(at, GO_KEY); break;
-    default: code = huon_cursor_seek_after(at, GO_KEY);
-    }
-    told = code == HUON_OK ? go_next((uintptr_t)at, txn, back, n, pairs) : go_told_number(code, 0);
-    huon_cursor_close(at);
-    return told;
-}
-
-static inline void go_cursor_close(uintptr_t cursor) { huon_cursor_close((huon_cursor *)cursor); }
-
-/* ---- care */
-
-/* What Go and a call that takes long tell each other, in memory of C. */
-typedef struct {
-    int stop; /* set by Go */
-    uint64_t done_bytes, total_bytes;
-    size_t len, capacity;
-    char *text; /* the problems of a check, each with a line feed */
-} go_watch;
-
-static inline void go_watch_free(go_watch *watch)
-{
-    free(watch->text);
-    free(watch);
-}
-
-static inline int go_progress(void *context, const huon_progress *progress)
-{
-    go_watch *watch = context;
-    __atomic_store_n(&watch->done_bytes, progress->done_bytes, __ATOMIC_RELAXED);
-    __atomic_store_n(&watch->total_bytes, progress->total_bytes, __ATOMIC_RELAXED);
-    return __atomic_load_n(&watch->stop, __ATOMIC_RELAXED);
-}
-
-static inline void go_stop(go_watch *watch)
-{
-    __atomic_store_n(&watch->stop, 1, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t go_done_bytes(go_watch *watch)
-{
-    return __atomic_load_n(&watch->done_bytes, __ATOMIC_RELAXED);
-}
-
-static inline uint64_t go_total_bytes(go_watch *watch)
-{
-    return __atomic_load_n(&watch->total_bytes, __ATOMIC_RELAXED);
-}
-
-/* Problems are kept up to a megabyte; what comes later is counted only. */
-static inline void go_problem(void *context, const char *text)
-{
-    go_watch *watch = context;
-    size_t len = strlen(text), capacity = 2 * (watch->len + len + 1);
-    char *grown;
-    if (watch->len + len + 1 > 1 << 20) return;
-    if (watch->len + len + 1 > watch->capacity) {
-        grown = realloc(watch->text, capacity);
-        if (grown == NULL) return;
-        watch->text = grown;
-        watch->capacity = capacity;
-    }
-    memcpy(watch->text + watch->len, text, len);
-    watch->text[watch->len + len] = '\n';
-    watch->len += len + 1;
-}
-
-static inline huon_copy_options go_copy_options(uintptr_t txn, bool compact, go_watch *watch)
-{
-    huon_copy_options with = {sizeof with};
-    with.flags = compact ? HUON_COPY_COMPACT : 0;
-    with.snapshot = GO_TXN;
-    with.progress = watch == NULL ? NULL : go_progress;
-    with.context = watch;
-    return with;
-}
-
-static inline go_number go_copy(uintptr_t env, uintptr_t txn, const char *path, bool compact,
-                                go_watch *watch)
-{
-    huon_copy_options with = go_copy_options(txn, compact, watch);
-    huon_copy_report report = {0};
-    int code = huon_copy(GO_ENV, path, &with, &report);
-    return go_told_number(code, report.bytes);
-}
-
-static inline go_number go_copy_to_fd(uintptr_t env, uintptr_t txn, int fd, bool compact)
-{
-    huon_copy_options with = go_copy_options(txn, compact, NULL);
-    huon_copy_report report = {0};
-    int code = huon_copy_to_fd(GO_ENV, fd, &with, &report);
-    return go_told_number(code, report.bytes);
-}
-
-static inline go_done go_check(uintptr_t env, go_watch *watch, huon_check_report *report)
-{
-    huon_check_options with = {sizeof with};
-    with.problem = go_problem;
-    with.progress = go_progress;
-    with.context = watch;
-    return go_told(huon_check(GO_ENV, &with, report));
-}
-
-static inline go_done go_compact(uintptr_t env, go_watch *watch, double target,
-                                 uint64_t time_limit_ms, huon_compact_report *report)
-{
-    huon_compact_options with = {sizeof with};
-    with.target = target;
-    with.time_limit_ms = time_limit_ms;
-    with.progress = go_progress;
-    with.context = watch;
-    return go_told(huon_compact(GO_ENV, &with, report));
-}
-
-static inline go_done go_info(uintptr_t env, huon_info *info)
-{
-    return go_told(huon_get_info(GO_ENV, info, sizeof *info));
-}
-
-static inline go_done go_stat(uintptr_t env, huon_stat *stat)
-{
-    return go_told(huon_get_stat(GO_ENV, stat, sizeof *stat));
-}
-
-static inline go_done go_txn_info(uintptr_t txn, huon_txn_info *info)
-{
-    return go_told(huon_get_txn_info(GO_TXN, info, sizeof *info));
-}
-
-static inline go_number go_readers(uintptr_t env, huon_reader *readers, size_t capacity)
-{
-    size_t count = 0;
-    int code = huon_readers(GO_ENV, readers, capacity, &count);
-    return go_told_number(code, count);
 }
 
 #endif

@@ -1,6 +1,6 @@
 package huon
 
-// #include "bridge.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -78,7 +78,7 @@ func (db *DB) copy(txn C.uintptr_t, compact bool) (*copying, error) {
 	c := &copying{from: os.NewFile(uintptr(ends[0]), "copy"), ended: make(chan struct{})}
 	go func() {
 		defer runtime.KeepAlive(db)
-		_, c.err = number(C.go_copy_to_fd(db.env, txn, C.int(ends[1]), C.bool(compact)))
+		_, c.err = number(C.go_copy_to_fd_calling(db.env, txn, C.int(ends[1]), C.bool(compact)))
 		syscall.Close(ends[1])
 		close(c.ended)
 	}()
@@ -120,7 +120,7 @@ func (db *DB) CopyTo(
 	defer C.free(unsafe.Pointer(name))
 	defer runtime.KeepAlive(db)
 	err = watched(ctx, options.Progress, func(watch *C.go_watch) error {
-		bytes, err = number(C.go_copy(db.env, 0, name, C.bool(options.Compact), watch))
+		bytes, err = number(C.go_copy_calling(db.env, 0, name, C.bool(options.Compact), watch))
 		return ofFile(err, path)
 	})
 	return bytes, err
@@ -157,7 +157,7 @@ func watched(
 	if w.thrown != nil {
 		panic(w.thrown)
 	}
-	if ctx.Err() != nil && isCode(err, stopped) {
+	if ctx.Err() != nil && isCode(err, ErrStopped) {
 		return fmt.Errorf("%w: %w", ctx.Err(), err)
 	}
 	return err
@@ -228,7 +228,7 @@ func (db *DB) Check(ctx context.Context) (report CheckReport, err error) {
 	defer runtime.KeepAlive(db)
 	err = watched(ctx, nil, func(watch *C.go_watch) error {
 		var found C.huon_check_report
-		if err := done(C.go_check(db.env, watch, &found)); err != nil {
+		if err := done(C.go_check_calling(db.env, watch, &found)); err != nil {
 			return err
 		}
 		report.TxID, report.Count = uint64(found.txnid), uint64(found.problems)

@@ -67,6 +67,8 @@ const (
 	ErrTooMany Code = C.HUON_TOO_MANY
 	// ErrPanic: a bug in Huon, stopped at its border.
 	ErrPanic Code = C.HUON_PANIC
+	// ErrStopped: a function of the program's that compares has panicked.
+	ErrStopped Code = C.HUON_STOPPED
 	// ErrStillOpen: what Close says while transactions are open. They stay good.
 	ErrStillOpen Code = C.HUON_STILL_SHARED
 )
@@ -77,7 +79,6 @@ const (
 	exists            = C.HUON_EXISTS
 	timedOut          = C.HUON_TIMED_OUT
 	conflict          = C.HUON_CONFLICT
-	stopped      Code = C.HUON_STOPPED
 	threadWrites Code = C.HUON_THREAD_WRITES
 )
 

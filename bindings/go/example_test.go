@@ -1,6 +1,8 @@
 package huon_test
 
 import (
+	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -194,6 +196,68 @@ func ExampleMultiCursor() {
 	// <nil>
 }
 
+var byLength = huon.MustOrder("by-length", func(a, b []byte) int {
+	return cmp.Or(cmp.Compare(len(a), len(b)), bytes.Compare(a, b))
+})
+
+func words(tx *huon.Tx) error {
+	words, err := tx.CreateTableWith("words", huon.TableOptions{Keys: byLength})
+	if err != nil {
+		return err
+	}
+	for _, word := range []string{"platypus", "quoll", "bilby", "emu"} {
+		if err := words.Put([]byte(word), nil); err != nil {
+			return err
+		}
+	}
+	all := words.Scan()
+	for word := range all.Keys() {
+		fmt.Printf("%s\n", word)
+	}
+	return all.Err()
+}
+
+func ExampleMustOrder() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	fmt.Println(db.Update(false, words))
+	// Output:
+	// emu
+	// bilby
+	// quoll
+	// platypus
+	// <nil>
+}
+
+func ExampleTx_TableWith() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	with := huon.TableOptions{Keys: byLength}
+	err := db.Update(false, func(tx *huon.Tx) error {
+		words, err := tx.CreateTableWith("words", with)
+		if err != nil {
+			return err
+		}
+		return errors.Join(words.Put([]byte("emu"), nil), words.Put([]byte("ox"), nil))
+	})
+	if err != nil {
+		panic(err)
+	}
+	err = db.View(func(tx *huon.Tx) error {
+		words, err := tx.TableWith("words", with)
+		if err != nil {
+			return err
+		}
+		word, _, err := words.AtOrAbove([]byte("aaa"))
+		fmt.Printf("%s\n", word)
+		return err
+	})
+	fmt.Println(err)
+	// Output:
+	// emu
+	// <nil>
+}
+
 func ExampleLSMTable_Put() {
 	db, _ := huon.OpenInMemory(nil)
 	defer db.Close()
@@ -306,7 +370,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("no test runs this:\n%s", piece)
 		}
 	}
-	if len(pieces) != 7 {
+	if len(pieces) != 9 {
 		t.Error(len(pieces))
 	}
 	var _ *bolt.DB

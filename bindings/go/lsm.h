@@ -5,7 +5,7 @@
 #ifndef HUON_BRIDGE_LSM_H
 #define HUON_BRIDGE_LSM_H
 
-#include "bridge.h"
+#include "care.h"
 
 #define GO_LSM ((huon_lsm *)lsm)
 #define GO_LSM_TABLE ((huon_lsm_table *)table)

@@ -8,7 +8,7 @@ package huon
 // #cgo nocallback go_multi_put_many
 // #cgo noescape go_multi_update
 // #cgo nocallback go_multi_update
-// #include "bridge.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -26,8 +26,13 @@ func (m *Multi) Get(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer m.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	told := C.go_multi_get(m.tx.handle, m.raw, keyPtr, keyLen)
+	var told C.go_bytes
+	if m.calls {
+		told = bytesOf(m.calling(call{of: C.GO_CALL_MULTI_GET, a: key}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		told = C.go_multi_get(m.tx.handle, m.raw, keyPtr, keyLen)
+	}
 	if told.code == notFound {
 		return nil, nil
 	}
@@ -54,9 +59,15 @@ func (m *Multi) pair(what C.int, key, value []byte) (C.int, uint64, error) {
 		return ok, 0, err
 	}
 	defer m.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	valuePtr, valueLen := ptr(value)
-	told := C.go_multi_pair(m.tx.handle, m.raw, what, keyPtr, keyLen, valuePtr, valueLen)
+	var told C.go_number
+	if m.calls {
+		told = numberOf(m.calling(call{of: C.GO_CALL_MULTI_PAIR, what: what, a: key, b: value,
+			changes: what != C.GO_PAIR_HAS}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		valuePtr, valueLen := ptr(value)
+		told = C.go_multi_pair(m.tx.handle, m.raw, what, keyPtr, keyLen, valuePtr, valueLen)
+	}
 	if told.code == notFound || told.code == exists {
 		return told.code, 0, nil
 	}
@@ -148,10 +159,16 @@ func (r *run) flush() error {
 		return err
 	}
 	defer m.tx.unlock()
-	keyPtr, keyLen := ptr(r.key)
-	valuesPtr, _ := ptr(r.values)
-	count := C.size_t(len(r.ends))
-	told := C.go_multi_put_many(m.tx.handle, m.raw, keyPtr, keyLen, valuesPtr, &r.ends[0], count)
+	var told C.go_done
+	if m.calls {
+		told = doneOf(m.calling(call{of: C.GO_CALL_MULTI_PUT_MANY, a: r.key, b: r.values,
+			ends: r.ends, n: len(r.ends), changes: true}))
+	} else {
+		keyPtr, keyLen := ptr(r.key)
+		valuesPtr, _ := ptr(r.values)
+		told = C.go_multi_put_many(m.tx.handle, m.raw, keyPtr, keyLen, valuesPtr, &r.ends[0],
+			C.size_t(len(r.ends)))
+	}
 	r.values, r.ends = r.values[:0], r.ends[:0]
 	return done(told)
 }
@@ -162,6 +179,10 @@ func (m *Multi) Update(key, old, value []byte) (bool, error) {
 		return false, err
 	}
 	defer m.tx.unlock()
+	if m.calls {
+		told := m.calling(call{of: C.GO_CALL_MULTI_UPDATE, a: key, b: old, c: value, changes: true})
+		return either(doneOf(told), notFound)
+	}
 	keyPtr, keyLen := ptr(key)
 	oldPtr, oldLen := ptr(old)
 	valuePtr, valueLen := ptr(value)
@@ -175,6 +196,10 @@ func (m *Multi) Set(key, value []byte) (uint64, error) {
 		return 0, err
 	}
 	defer m.tx.unlock()
+	if m.calls {
+		return number(numberOf(m.calling(call{of: C.GO_CALL_MULTI_SET, a: key, b: value,
+			changes: true})))
+	}
 	keyPtr, keyLen := ptr(key)
 	valuePtr, valueLen := ptr(value)
 	return number(C.go_multi_set(m.tx.handle, m.raw, keyPtr, keyLen, valuePtr, valueLen))
@@ -186,8 +211,13 @@ func (m *Multi) DeleteAll(key []byte) (uint64, error) {
 		return 0, err
 	}
 	defer m.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	told := C.go_multi_remove_key(m.tx.handle, m.raw, keyPtr, keyLen)
+	var told C.go_number
+	if m.calls {
+		told = numberOf(m.calling(call{of: C.GO_CALL_MULTI_REMOVE_KEY, a: key, changes: true}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		told = C.go_multi_remove_key(m.tx.handle, m.raw, keyPtr, keyLen)
+	}
 	if told.code == notFound {
 		return 0, nil
 	}
@@ -200,8 +230,13 @@ func (m *Multi) CountValues(key []byte) (uint64, error) {
 		return 0, err
 	}
 	defer m.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	told := C.go_multi_count_values(m.tx.handle, m.raw, keyPtr, keyLen)
+	var told C.go_number
+	if m.calls {
+		told = numberOf(m.calling(call{of: C.GO_CALL_MULTI_COUNT_VALUES, a: key}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		told = C.go_multi_count_values(m.tx.handle, m.raw, keyPtr, keyLen)
+	}
 	if told.code == notFound {
 		return 0, nil
 	}

@@ -118,6 +118,7 @@ const (
 	ReversedBytes Order = C.HUON_ORDER_REVERSED // from the last byte to the first
 	Uint32        Order = C.HUON_ORDER_U32      // as numbers of 4 bytes, little-endian
 	Uint64        Order = C.HUON_ORDER_U64      // as numbers of 8 bytes, little-endian
+	// NewOrder makes others of functions.
 
 	asStored Order = C.HUON_ORDER_STORED
 )
@@ -134,9 +135,9 @@ type TableOptions struct {
 // check refuses what C's numbers cannot say, or say otherwise.
 func (o *TableOptions) check() error {
 	for _, order := range []Order{o.Keys, o.Values} {
-		if order < Bytes || order > Uint64 {
-			return misuse(ErrBadArgument, "there is no such order: Bytes, ReversedBytes, Uint32 or "+
-				"Uint64")
+		if _, is := order.function(); !is && (order < Bytes || order > Uint64) {
+			return misuse(ErrBadArgument, "there is no such order: Bytes, ReversedBytes, Uint32, "+
+				"Uint64, or one of NewOrder")
 		}
 	}
 	if o.ValueBytes < 0 || uint64(o.ValueBytes) > math.MaxUint32 {

@@ -10,6 +10,7 @@ package huon
 // #cgo nocallback go_next
 // #cgo noescape go_lsm_range_many
 // #cgo nocallback go_lsm_range_many
+// #include "calls.h"
 // #include "lsm.h"
 import "C"
 
@@ -217,6 +218,10 @@ func (w *walker) look(first *C.uintptr_t) (uint64, error) {
 		return w.lookMulti(first)
 	}
 	flags, from, to := w.bounds()
+	if h.calls {
+		return number(numberOf(h.calling(call{of: C.GO_CALL_RANGE_MANY, what: backOf(w.back),
+			flags: flags, a: from, b: to, n: w.want, out: w.spans[:2*w.want]})))
+	}
 	fromPtr, fromLen := ptr(from)
 	toPtr, toLen := ptr(to)
 	if h.lsm != nil {
@@ -228,6 +233,13 @@ func (w *walker) look(first *C.uintptr_t) (uint64, error) {
 	}
 	return number(C.go_range_many(h.tx.handle, h.raw, flags, fromPtr, fromLen, toPtr, toLen,
 		C.bool(w.back), C.size_t(w.want), first))
+}
+
+func backOf(back bool) C.int {
+	if back {
+		return 1
+	}
+	return 0
 }
 
 const (
@@ -292,6 +304,10 @@ func (w *walker) lookMulti(first *C.uintptr_t) (uint64, error) {
 	if h.tx.writable {
 		w.want = 1
 	}
+	if h.calls {
+		return number(numberOf(h.calling(call{of: C.GO_CALL_NEXT, what: backOf(w.back), n: w.want,
+			out: w.spans[:2*w.want], cursor: w.cursor})))
+	}
 	return number(C.go_next(w.cursor, h.tx.handle, C.bool(w.back), C.size_t(w.want), first))
 }
 
@@ -310,6 +326,10 @@ func (w *walker) lookPairs(first *C.uintptr_t) (uint64, error) {
 		place = C.GO_BEHIND_PAIR
 	default:
 		place = C.GO_BEFORE_PAIR
+	}
+	if w.h.calls {
+		return number(numberOf(w.h.calling(call{of: C.GO_CALL_MULTI_FROM, what: backOf(w.back),
+			flags: C.uint32_t(place), a: w.key, b: w.value, n: w.want, out: w.spans[:2*w.want]})))
 	}
 	keyPtr, keyLen := ptr(w.key)
 	valuePtr, valueLen := ptr(w.value)

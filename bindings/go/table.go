@@ -26,6 +26,7 @@ package huon
 // #cgo nocallback go_bulk_append
 // #cgo noescape go_sequence
 // #cgo nocallback go_sequence
+// #include "calls.h"
 // #include "lsm.h"
 import "C"
 
@@ -48,8 +49,13 @@ func (t *Table) look(key []byte) (span, bool, error) {
 	if err := tx.lock(); err != nil {
 		return span{}, false, err
 	}
-	keyPtr, keyLen := ptr(key)
-	told := C.go_get(tx.handle, t.raw, keyPtr, keyLen)
+	var told C.go_bytes
+	if t.calls {
+		told = bytesOf(t.calling(call{of: C.GO_CALL_GET, a: key}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		told = C.go_get(tx.handle, t.raw, keyPtr, keyLen)
+	}
 	if told.code == ok {
 		return spanOf(told.data, told.len), true, nil
 	}
@@ -102,6 +108,9 @@ func (t *Table) Has(key []byte) (bool, error) {
 		return false, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		return either(doneOf(t.calling(call{of: C.GO_CALL_HAS, a: key})), notFound)
+	}
 	keyPtr, keyLen := ptr(key)
 	return either(C.go_has(t.tx.handle, t.raw, keyPtr, keyLen), notFound)
 }
@@ -146,9 +155,13 @@ func (h *handle) getSome(keys, values [][]byte) error {
 	first := (*C.uintptr_t)(unsafe.Pointer(&spans[0]))
 	count := C.size_t(len(keys))
 	var told C.go_number
-	if h.lsm != nil {
+	switch {
+	case h.calls:
+		told = numberOf(h.calling(call{of: C.GO_CALL_GET_MANY, a: packed, ends: ends[:len(keys)],
+			n: len(keys), out: spans[:len(keys)]}))
+	case h.lsm != nil:
 		told = C.go_lsm_get_many(h.tx.handle, h.lsm.handle, keysPtr, &ends[0], count, first)
-	} else {
+	default:
 		told = C.go_get_many(h.tx.handle, h.raw, keysPtr, &ends[0], count, first)
 	}
 	if told.code != ok {
@@ -213,9 +226,14 @@ func (t *Table) Put(key, value []byte) error {
 	if err := tx.lockChange(); err != nil {
 		return err
 	}
-	keyPtr, keyLen := ptr(key)
-	valuePtr, valueLen := ptr(value)
-	told := C.go_put(tx.handle, t.raw, keyPtr, keyLen, valuePtr, valueLen)
+	var told C.go_done
+	if t.calls {
+		told = doneOf(t.calling(call{of: C.GO_CALL_PUT, a: key, b: value, changes: true}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		valuePtr, valueLen := ptr(value)
+		told = C.go_put(tx.handle, t.raw, keyPtr, keyLen, valuePtr, valueLen)
+	}
 	tx.unlock()
 	return done(told)
 }
@@ -225,6 +243,10 @@ func (t *Table) putIf(how C.int, key, value []byte, no C.int) (bool, error) {
 		return false, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		return either(doneOf(t.calling(call{of: C.GO_CALL_PUT_IF, what: how, a: key, b: value,
+			changes: true})), no)
+	}
 	keyPtr, keyLen := ptr(key)
 	valuePtr, valueLen := ptr(value)
 	return either(C.go_put_if(t.tx.handle, t.raw, how, keyPtr, keyLen, valuePtr, valueLen), no)
@@ -265,6 +287,10 @@ func (t *Table) Replace(key, value []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		return before(bytesOf(t.calling(call{of: C.GO_CALL_REPLACE, a: key, b: value,
+			changes: true})))
+	}
 	keyPtr, keyLen := ptr(key)
 	valuePtr, valueLen := ptr(value)
 	return before(C.go_replace(t.tx.handle, t.raw, keyPtr, keyLen, valuePtr, valueLen))
@@ -276,6 +302,9 @@ func (t *Table) Take(key []byte) ([]byte, error) {
 		return nil, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		return before(bytesOf(t.calling(call{of: C.GO_CALL_TAKE, a: key, changes: true})))
+	}
 	keyPtr, keyLen := ptr(key)
 	return before(C.go_take(t.tx.handle, t.raw, keyPtr, keyLen))
 }
@@ -286,6 +315,10 @@ func (t *Table) Delete(key []byte) (bool, error) {
 		return false, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		told := t.calling(call{of: C.GO_CALL_REMOVE, a: key, changes: true})
+		return either(doneOf(told), notFound)
+	}
 	keyPtr, keyLen := ptr(key)
 	return either(C.go_remove(t.tx.handle, t.raw, keyPtr, keyLen), notFound)
 }
@@ -297,6 +330,11 @@ func (t *Table) CompareAndSet(key, old, value []byte) (bool, error) {
 		return false, err
 	}
 	defer t.tx.unlock()
+	if t.calls {
+		told := t.calling(call{of: C.GO_CALL_COMPARE_AND_SET, a: key, b: old, c: value,
+			changes: true})
+		return either(doneOf(told), conflict)
+	}
 	keyPtr, keyLen := ptr(key)
 	oldPtr, oldLen := ptr(old)
 	valuePtr, valueLen := ptr(value)
@@ -307,8 +345,13 @@ func (t *Table) CompareAndSet(key, old, value []byte) (bool, error) {
 // PutMany stores many records, in the order in which they come, with few crossings to C. What came
 // before an error is stored.
 func (t *Table) PutMany(pairs iter.Seq2[[]byte, []byte]) error {
-	return t.packed(pairs, 64<<10, func(keyPtr *C.uint8_t, n C.size_t) error {
-		_, err := number(C.go_put_packed(t.tx.handle, t.raw, keyPtr, n))
+	return t.packed(pairs, 64<<10, func(records []byte) error {
+		if t.calls {
+			is := call{of: C.GO_CALL_PUT_PACKED, a: records, changes: true}
+			return done(doneOf(t.calling(is)))
+		}
+		first, n := ptr(records)
+		_, err := number(C.go_put_packed(t.tx.handle, t.raw, first, n))
 		return err
 	})
 }
@@ -317,15 +360,20 @@ func (t *Table) PutMany(pairs iter.Seq2[[]byte, []byte]) error {
 // full pages, many times faster than Put. An error leaves a transaction that can only be rolled
 // back.
 func (t *Table) BulkAppend(pairs iter.Seq2[[]byte, []byte]) error {
-	return t.packed(pairs, 4<<20, func(keyPtr *C.uint8_t, n C.size_t) error {
-		return done(C.go_bulk_append(t.tx.handle, t.raw, keyPtr, n))
+	return t.packed(pairs, 4<<20, func(records []byte) error {
+		if t.calls {
+			is := call{of: C.GO_CALL_BULK_APPEND, a: records, changes: true}
+			return done(doneOf(t.calling(is)))
+		}
+		first, n := ptr(records)
+		return done(C.go_bulk_append(t.tx.handle, t.raw, first, n))
 	})
 }
 
 // packed gathers records, and hands them over about so many bytes at a time. The transaction is not
 // locked while the next ones are made, which may read in it.
 func (t *Table) packed(
-	pairs iter.Seq2[[]byte, []byte], bytes int, put func(*C.uint8_t, C.size_t) error,
+	pairs iter.Seq2[[]byte, []byte], bytes int, put func(records []byte) error,
 ) (err error) {
 	var room []byte
 	flush := func() error {
@@ -333,8 +381,7 @@ func (t *Table) packed(
 			return err
 		}
 		defer t.tx.unlock()
-		first, n := ptr(room)
-		err := put(first, n)
+		err := put(room)
 		room = room[:0]
 		return err
 	}

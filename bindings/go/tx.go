@@ -6,7 +6,7 @@ package huon
 // #cgo nocallback go_abort
 // #cgo noescape go_table_open
 // #cgo nocallback go_table_open
-// #include "bridge.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -366,22 +366,16 @@ func (tx *Tx) Tables() ([]string, error) {
 	}
 }
 
-// handle is a table or multimap of a transaction.
-type handle struct {
-	tx      *Tx
-	raw     C.go_table
-	isMulti bool
-	lsm     *LSMTable // in the place of raw
-}
-
 func (tx *Tx) open(name string, isMulti, creates bool, with TableOptions) (h handle, err error) {
 	h = handle{tx: tx, isMulti: isMulti}
 	lock := tx.lock
 	if creates {
+		lock = tx.lockChange
+	}
+	if with != stored {
 		if err := with.check(); err != nil {
 			return h, err
 		}
-		lock = tx.lockChange
 	}
 	if err := lock(); err != nil {
 		return h, err
@@ -389,8 +383,18 @@ func (tx *Tx) open(name string, isMulti, creates bool, with TableOptions) (h han
 	defer tx.unlock()
 	key := (*C.uint8_t)(unsafe.Pointer(unsafe.StringData(name)))
 	var words [2]C.uintptr_t
-	told := C.go_table_open(tx.handle, C.bool(isMulti), C.bool(creates), key, C.size_t(len(name)),
-		C.int(with.Keys), C.int(with.Values), C.uint32_t(with.ValueBytes), &words[0])
+	var told C.go_done
+	keys, ofKeys := with.Keys.function()
+	values, ofValues := with.Values.function()
+	if h.calls = ofKeys || isMulti && ofValues; h.calls {
+		told = C.go_table_open_custom(tx.handle, C.bool(isMulti), C.bool(creates), key,
+			C.size_t(len(name)), C.int(with.Keys), C.int(with.Values), C.uint32_t(with.ValueBytes),
+			&words[0], keys.forC, values.forC)
+	} else {
+		told = C.go_table_open(tx.handle, C.bool(isMulti), C.bool(creates), key,
+			C.size_t(len(name)), C.int(with.Keys), C.int(with.Values), C.uint32_t(with.ValueBytes),
+			&words[0])
+	}
 	h.raw.words[0], h.raw.words[1] = C.uint64_t(words[0]), C.uint64_t(words[1])
 	return h, done(told)
 }
@@ -400,6 +404,17 @@ var stored = TableOptions{Keys: asStored, Values: asStored}
 // Table opens the table of that name. ErrTableNotFound if the transaction sees none.
 func (tx *Tx) Table(name string) (*Table, error) {
 	h, err := tx.open(name, false, false, stored)
+	if err != nil {
+		return nil, err
+	}
+	return &Table{h}, nil
+}
+
+// TableWith is Table with the options that it was created with. Functions that compare are not kept
+// with a table, only their names: so one whose order is a function is opened in this way. As opened
+// by Table it can only be read from end to end, and dropped.
+func (tx *Tx) TableWith(name string, with TableOptions) (*Table, error) {
+	h, err := tx.open(name, false, false, with)
 	if err != nil {
 		return nil, err
 	}
@@ -441,6 +456,15 @@ func (tx *Tx) Multi(name string) (*Multi, error) {
 	return &Multi{h}, nil
 }
 
+// MultiWith is Multi with the options that it was created with: see TableWith.
+func (tx *Tx) MultiWith(name string, with TableOptions) (*Multi, error) {
+	h, err := tx.open(name, true, false, with)
+	if err != nil {
+		return nil, err
+	}
+	return &Multi{h}, nil
+}
+
 // CreateMulti opens the multimap of that name, and creates it if there is none.
 func (tx *Tx) CreateMulti(name string, with TableOptions) (*Multi, error) {
 	h, err := tx.open(name, true, true, with)
@@ -470,107 +494,3 @@ func (tx *Tx) DropTable(name string) (bool, error) {
 	defer tx.unlock()
 	return either(C.go_table_drop(tx.handle, C.bool(h.isMulti), h.raw), notFound)
 }
-
-// Clear deletes all records.
-func (h *handle) Clear() error {
-	if err := h.tx.lockChange(); err != nil {
-		return err
-	}
-	defer h.tx.unlock()
-	return done(C.go_table_clear(h.tx.handle, C.bool(h.isMulti), h.raw))
-}
-
-// Rename gives it another name; ErrTableExists if there is one of that name. Open it anew then.
-func (h *handle) Rename(name string) error {
-	if err := h.tx.lockChange(); err != nil {
-		return err
-	}
-	defer h.tx.unlock()
-	key, n := ptr([]byte(name))
-	return done(C.go_table_rename(h.tx.handle, C.bool(h.isMulti), h.raw, key, n))
-}
-
-// Tx is the transaction that it belongs to.
-func (h *handle) Tx() *Tx { return h.tx }
-
-// ofRange does something with a range of keys: nil is an open end.
-func (h *handle) ofRange(what C.int, from, to []byte) (uint64, error) {
-	lock := h.tx.lock
-	if what == C.GO_REMOVE {
-		lock = h.tx.lockChange
-	}
-	if err := lock(); err != nil {
-		return 0, err
-	}
-	defer h.tx.unlock()
-	flags := flagsOf(from, to)
-	fromPtr, fromLen := ptr(from)
-	toPtr, toLen := ptr(to)
-	return number(C.go_of_range(h.tx.handle, C.bool(h.isMulti), h.raw, what, flags,
-		fromPtr, fromLen, toPtr, toLen))
-}
-
-// flagsOf says which ends of a range are closed.
-func flagsOf(from, to []byte) (flags C.uint32_t) {
-	if from != nil {
-		flags |= C.HUON_FROM
-	}
-	if to != nil {
-		flags |= C.HUON_BEFORE
-	}
-	return flags
-}
-
-// DeleteRange deletes all keys from from up to to, without to; nil is an open end. It returns how
-// many records there were. Whole leaves go at once.
-func (h *handle) DeleteRange(from, to []byte) (uint64, error) {
-	return h.ofRange(C.GO_REMOVE, from, to)
-}
-
-// Count is the number of records; of a multimap, of pairs. It costs nothing.
-func (h *handle) Count() (uint64, error) { return h.ofRange(C.GO_COUNT, nil, nil) }
-
-// CountRange counts the records of a range, by a walk over its leaves.
-func (h *handle) CountRange(from, to []byte) (uint64, error) {
-	return h.ofRange(C.GO_COUNT, from, to)
-}
-
-// EstimateRange is about how many records a range has, for two descents.
-func (h *handle) EstimateRange(from, to []byte) (uint64, error) {
-	return h.ofRange(C.GO_ESTIMATE, from, to)
-}
-
-// pick finds a record, or takes it out.
-func (h *handle) pick(which C.int, key []byte) (k, v []byte, err error) {
-	lock := h.tx.lock
-	if which == C.GO_POP_FIRST || which == C.GO_POP_LAST {
-		lock = h.tx.lockChange
-	}
-	if err := lock(); err != nil {
-		return nil, nil, err
-	}
-	defer h.tx.unlock()
-	keyPtr, keyLen := ptr(key)
-	told := C.go_pick(h.tx.handle, C.bool(h.isMulti), h.raw, which, keyPtr, keyLen)
-	if told.code == notFound {
-		return nil, nil, nil
-	}
-	if told.code != ok {
-		return nil, nil, failure(told.code, told.fault)
-	}
-	found := (*[2]span)(unsafe.Pointer(&told.pair))
-	return clone(found[0].raw()), clone(found[1].raw()), nil
-}
-
-// First returns the record with the lowest key, of a multimap the first pair; a nil key if there is
-// none.
-func (h *handle) First() (key, value []byte, err error) { return h.pick(C.GO_FIRST, nil) }
-
-// Last returns the record with the highest key.
-func (h *handle) Last() (key, value []byte, err error) { return h.pick(C.GO_LAST, nil) }
-
-// PopFirst removes the record with the lowest key, and returns it.
-func (h *handle) PopFirst() (key, value []byte, err error) { return h.pick(C.GO_POP_FIRST, nil) }
-
-// PopLast removes the record with the highest key, and returns it.
-func (h *handle) PopLast() (key, value []byte, err error) { return h.pick(C.GO_POP_LAST, nil) }
