@@ -43,6 +43,7 @@ type DB struct {
 	path    string
 	timeout time.Duration
 	closed  atomic.Bool
+	ended   chan struct{} // is closed with it
 	cleanup runtime.Cleanup
 	// calls is shared by calls of C that have the database: Close waits for their end. Those that
 	// take long, and transactions, are none of them.
@@ -91,7 +92,7 @@ func open(path string, name *C.char, options *Options) (*DB, error) {
 		return nil, err
 	}
 	db := &DB{env: told.handle, path: path, timeout: options.LockTimeout, lsms: &lsmHandles{}}
-	db.writer = make(chan struct{}, 1)
+	db.writer, db.ended = make(chan struct{}, 1), make(chan struct{})
 	if db.timeout == 0 {
 		db.timeout = lockTimeout
 	}
@@ -123,6 +124,7 @@ func (db *DB) Close() error {
 	if db.closed.Swap(true) {
 		return nil
 	}
+	close(db.ended)
 	db.cleanup.Stop()
 	db.calls.Lock()
 	defer db.calls.Unlock()
@@ -320,6 +322,8 @@ func (db *DB) enter(ctx context.Context, timeout time.Duration) (time.Duration, 
 		return 0, fmt.Errorf("%w: %w", ctx.Err(), db.busy())
 	case <-timer.C:
 		return 0, db.busy()
+	case <-db.ended:
+		return 0, errDBClosed
 	}
 }
 
