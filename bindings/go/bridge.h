@@ -11,6 +11,10 @@
 #ifndef HUON_BRIDGE_H
 #define HUON_BRIDGE_H
 
+#if !__has_include(<huon.h>)
+#error "the library is not built: run `make go` in the clone, or `make install-capi` for huon_system"
+#endif
+
 #include <errno.h>
 #include <huon.h>
 #include <stdlib.h>

@@ -1,3 +1,5 @@
+//go:build cgo
+
 package huon
 
 // Cursor is a place in a table, from which one can go either way:

@@ -354,7 +354,7 @@ func TestAges(t *testing.T) {
 // The README shows what runs here: each of its pieces of Go is a piece of these files.
 func TestReadme(t *testing.T) {
 	var sources string
-	for _, path := range []string{"example_test.go", "voiddb_test.go"} {
+	for _, path := range []string{"example_test.go", "voiddb_test.go", "examples/people/main.go"} {
 		text, err := os.ReadFile(path)
 		must(t, err)
 		sources += trimmed(string(text))

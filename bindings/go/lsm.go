@@ -20,6 +20,8 @@ import (
 type LSM struct {
 	db     *DB
 	handle C.uintptr_t
+	mu     sync.Mutex
+	tables map[string]*LSMTable // nil: it is closed
 }
 
 // LSMOptions are how write-optimised tables are kept; nil, and zero in each field: as by default.
@@ -143,20 +145,30 @@ func (db *DB) LSM(options *LSMOptions) (*LSM, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LSM{db, handle}, nil
+	return &LSM{db: db, handle: handle, tables: map[string]*LSMTable{}}, nil
 }
 
 // Close gives it back; its tables stay good until the database is closed. A second Close does
 // nothing.
-func (l *LSM) Close() error { return l.db.lsms.close(lsmHandle{C.GO_LSM_HANDLE, l.handle}) }
+func (l *LSM) Close() error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	l.tables = nil
+	return l.db.lsms.close(lsmHandle{C.GO_LSM_HANDLE, l.handle})
+}
 
 // DB is the database.
 func (l *LSM) DB() *DB { return l.db }
 
-// Table is the table of that name, which need not exist: it is made by the first put. Keep it, for
-// all transactions and goroutines: it costs a look at the file. ErrInvalid if the name is empty,
-// ErrTableType if keys and values of the table have types of another language.
+// Table is the table of that name, which need not exist: it is made by the first put. It is for all
+// transactions and goroutines, and the same one for each call; the first costs a look at the file.
+// ErrInvalid if the name is empty.
 func (l *LSM) Table(name string) (*LSMTable, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if known := l.tables[name]; known != nil && !l.db.closed.Load() {
+		return known, nil
+	}
 	handle, err := l.db.made(C.GO_LSM_TABLE_HANDLE, func() C.go_handle {
 		key := (*C.uint8_t)(unsafe.Pointer(unsafe.StringData(name)))
 		return C.go_lsm_table_open(l.handle, key, C.size_t(len(name)))
@@ -164,7 +176,9 @@ func (l *LSM) Table(name string) (*LSMTable, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &LSMTable{l.db, name, handle}, nil
+	made := &LSMTable{l.db, name, handle}
+	l.tables[name] = made
+	return made, nil
 }
 
 // LSMWork is what a compaction does.

@@ -11,7 +11,8 @@ import (
 )
 
 // LSMBatch is puts and deletes of write-optimised tables that are collected without a transaction,
-// and written by LSM.Write. A new one is empty. One goroutine at a time uses it.
+// and made by LSM.Write, or in a transaction by Apply. A new one is empty. One goroutine at a time
+// uses it.
 type LSMBatch struct {
 	// As go_lsm_apply reads them.
 	ops   []byte
@@ -53,7 +54,7 @@ func (b *LSMBatch) begin(t *LSMTable, key, value []byte) bool {
 	return true
 }
 
-// Put adds a put. What is wrong with it, Write tells.
+// Put adds a put. What is wrong with it, Write and Apply tell.
 func (b *LSMBatch) Put(t *LSMTable, key, value []byte) {
 	if b.begin(t, key, value) {
 		b.op(C.GO_LSM_OP_PUT, key, value)
@@ -88,15 +89,22 @@ func (l *LSM) Write(ctx context.Context, d Durability, b *LSMBatch) error {
 	if b.err != nil {
 		return b.err
 	}
-	if b.table != nil && b.table.db != l.db {
-		return errOtherDB
+	return l.db.BatchContext(ctx, d, b.Apply)
+}
+
+// Apply makes the changes of a batch in a transaction, by one crossing to C. What came before an
+// error is changed.
+func (b *LSMBatch) Apply(tx *Tx) error {
+	switch {
+	case b.err != nil:
+		return b.err
+	case b.table == nil:
+		return nil
 	}
-	return l.db.BatchContext(ctx, d, func(tx *Tx) error {
-		if err := tx.lockChange(); err != nil {
-			return err
-		}
-		defer tx.unlock()
-		first, n := ptr(b.ops)
-		return done(C.go_lsm_apply(tx.handle, first, n))
-	})
+	if err := b.table.lockChange(tx); err != nil {
+		return err
+	}
+	defer tx.unlock()
+	first, n := ptr(b.ops)
+	return done(C.go_lsm_apply(tx.handle, first, n))
 }

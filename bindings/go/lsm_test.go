@@ -269,6 +269,39 @@ func TestLSMBatches(t *testing.T) {
 	}
 }
 
+// A batch may be made in a transaction, too, beside other changes, and be undone with it.
+func TestLSMBatchApplied(t *testing.T) {
+	db, other := open(t, nil), open(t, nil)
+	lsm, events := openLSM(t, db, "events")
+	if again, err := lsm.Table("events"); again != events || err != nil {
+		t.Error("it is another one", err)
+	}
+	var b huon.LSMBatch
+	b.Put(events, []byte("a"), []byte("1"))
+	refused(t, db.Update(false, func(tx *huon.Tx) error {
+		must(t, b.Apply(tx))
+		if found := all(t, events.Scan(tx)); len(found) != 1 {
+			t.Error(found)
+		}
+		return context.Canceled
+	}), context.Canceled)
+	refused(t, other.Update(false, b.Apply), huon.ErrBadTx)
+	refused(t, db.View(b.Apply), huon.ErrBadTx)
+	view(t, db, func(tx *huon.Tx) error {
+		if found := all(t, events.Scan(tx)); len(found) != 0 {
+			t.Error(found)
+		}
+		return new(huon.LSMBatch).Apply(tx)
+	})
+	update(t, db, b.Apply)
+	view(t, db, func(tx *huon.Tx) error {
+		if found := all(t, events.Scan(tx)); len(found) != 1 {
+			t.Error(found)
+		}
+		return nil
+	})
+}
+
 // What is wrong with a batch is told by Write, and changes nothing.
 func TestWrongLSMBatches(t *testing.T) {
 	db, other := open(t, nil), open(t, nil)
