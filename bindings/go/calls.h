@@ -4,7 +4,7 @@
  *
  * 1. The functions of bridge.h that are called most are declared to Go as ones that do not call
  *    back, so that keys and rooms may lie on a goroutine's stack. A table with a function of Go's
- *    goes by go_calling, which is declared so by nobody; Go hands it memory that does not move.
+ *    goes by go_calling, of which no declaration says so; Go hands it memory that does not move.
  * 2. A panic does not pass through C. What the function has panicked with is left with the thread,
  *    and go_calling answers with it: HUON_STOPPED.
  */

@@ -6,7 +6,9 @@ import "C"
 import (
 	"bytes"
 	"fmt"
+	"slices"
 	"sync"
+	"sync/atomic"
 	"unicode/utf8"
 	"unsafe"
 )
@@ -14,8 +16,8 @@ import (
 // Functions that compare, by the number of their order. They stay for the life of the program, as
 // databases may call them until the last one is closed.
 var functions struct {
-	mu  sync.RWMutex
-	all []function
+	mu  sync.Mutex // is held to add one
+	all atomic.Pointer[[]function]
 }
 
 type function struct {
@@ -50,7 +52,8 @@ func NewOrder(name string, compare func(a, b []byte) int) (Order, error) {
 	}
 	functions.mu.Lock()
 	defer functions.mu.Unlock()
-	for _, known := range functions.all {
+	all := knownFunctions()
+	for _, known := range all {
 		if known.name == name {
 			return 0, misuse(ErrNameTaken, "there is an order of the name "+name)
 		}
@@ -59,9 +62,17 @@ func NewOrder(name string, compare func(a, b []byte) int) (Order, error) {
 	if order == nil {
 		return 0, misuse(ErrOutOfMemory, "there is not enough memory")
 	}
-	order.name, order.number = C.CString(name), C.uintptr_t(len(functions.all))
-	functions.all = append(functions.all, function{name, compare, order})
+	order.name, order.number = C.CString(name), C.uintptr_t(len(all))
+	all = append(slices.Clip(all), function{name, compare, order})
+	functions.all.Store(&all)
 	return firstFunction + Order(order.number), nil
+}
+
+func knownFunctions() []function {
+	if all := functions.all.Load(); all != nil {
+		return *all
+	}
+	return nil
 }
 
 // MustOrder is NewOrder that panics where that is an error, for variables of packages.
@@ -75,12 +86,14 @@ func MustOrder(name string, compare func(a, b []byte) int) Order {
 
 // function is that of an order, if it has one.
 func (o Order) function() (f function, is bool) {
-	functions.mu.RLock()
-	defer functions.mu.RUnlock()
-	if number := int(o - firstFunction); number >= 0 && number < len(functions.all) {
-		return functions.all[number], true
+	if o < firstFunction {
+		return function{}, false
 	}
-	return function{}, false
+	all, number := knownFunctions(), int(o-firstFunction)
+	if number >= len(all) {
+		return function{}, false
+	}
+	return all[number], true
 }
 
 // huonGoCompare is what C calls.
