@@ -12,7 +12,7 @@
 #define HUON_BRIDGE_H
 
 #if !__has_include(<huon.h>)
-#error "the library is not built: run `make go` in the clone, or `make install-capi` for huon_system"
+#error "the library is not built: run `make go` in the clone, for huon_system `make install-capi`"
 #endif
 
 #include <errno.h>

@@ -203,7 +203,8 @@ impl LsmCursor<Bytes, Bytes> {
     /// ```
     ///
     /// # Cost
-    /// One descent in all runs whose keys meet what lies ahead, and some dozen nanoseconds a record.
+    /// One descent in all runs whose keys meet what lies ahead, and some dozen nanoseconds for each
+    /// record.
     ///
     /// # Errors
     /// As [`LsmTable::get`]; the cursor stays.
