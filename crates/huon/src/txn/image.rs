@@ -39,7 +39,7 @@ impl std::fmt::Display for SnapshotName {
 /// ```
 /// # let env = huon::Env::in_memory()?;
 /// use huon::Image;
-/// let image = env.capture()?.image();
+/// let image = env.capture()?.image().clone();
 /// let read = Image::from_bytes(image.as_bytes())?;
 /// assert_eq!((read.name(), read.uuid()), (image.name(), image.uuid()));
 /// assert!(Image::from_bytes(&[0; 4096]).is_err());
