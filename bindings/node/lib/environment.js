@@ -2,12 +2,15 @@
 
 const { AsyncLocalStorage } = require('node:async_hooks')
 
-const { native, rare, memory, done, ask, shrink } = require('./native')
+const { native, rare, memory, done, ask, stayFor, shrink } = require('./native')
 const { HuonError, misuse, known } = require('./errors')
 const { keyEncoding } = require('./keys')
 const { valueEncoding } = require('./values')
-const { always, Table, Multimap, REMOVE } = require('./table')
+const { checkSignal, until } = require('./signal')
+const { Table, Multimap, REMOVE } = require('./table')
+const { Packed, Batch, TOGETHER } = require('./batch')
 const { ReadTransaction, WriteTransaction } = require('./transaction')
+const { Care } = require('./care')
 
 const OPTIONS = [
   'readOnly', 'create', 'exclusive', 'durability', 'pageBytes', 'minBytes', 'maxBytes', 'mapBytes',
@@ -25,109 +28,11 @@ const SYNC_TIMEOUT = 5000
 const LOCK_TIMEOUT = 3_600_000
 const TIMER_MAX = 2 ** 31 - 1
 
-/** Numbers before the bytes of a packed change, and where a batch is full and another begins. */
-const HEAD_BYTES = 24
+/** Where a batch is full, and another begins. */
 const BATCH_BYTES = 1 << 30
+/** Memory that is kept for the next batch. */
 const SPARE_BYTES_MAX = 1 << 20
-const NONE = 0xffffffff
 const VALUE_BYTES_MAX = 0x7ff00000
-
-/** Added to what a change is: it makes a group with the next; its answer is always the same. */
-const TOGETHER = 0x80000000
-const PLAIN = 0x40000000
-
-/** Changes, packed one behind another. */
-class Packed {
-  /** `bytes`: memory to begin with. */
-  constructor (bytes) {
-    this.bytes = bytes
-    this.view = new DataView(bytes.buffer)
-    this.used = 0
-    this.count = 0
-    /** Where the last one begins. */
-    this.last = 0
-  }
-
-  /** `bits` are added to what the change is. */
-  add (table, change, bits) {
-    const end = this.used + HEAD_BYTES + change.bytes
-    if (end > this.bytes.length) this.#grow(end)
-    const { view, used } = this
-    view.setUint32(used, change.what | bits, true)
-    view.setUint32(used + 4, table, true)
-    view.setUint32(used + 8, change.flags, true)
-    view.setUint32(used + 12, change.key, true)
-    view.setUint32(used + 16, change.value < 0 ? NONE : change.value, true)
-    view.setUint32(used + 20, change.expected < 0 ? NONE : change.expected, true)
-    memory.input.copy(this.bytes, used + HEAD_BYTES, 0, change.bytes)
-    this.last = used
-    this.used = end
-    return this.count++
-  }
-
-  /** Takes over a group; the place of its first change. */
-  addAll (group) {
-    // It is no group with what comes behind.
-    group.view.setUint32(group.last, group.view.getUint32(group.last, true) & ~TOGETHER, true)
-    const end = this.used + group.used
-    if (end > this.bytes.length) this.#grow(end)
-    group.bytes.copy(this.bytes, this.used, 0, group.used)
-    this.used = end
-    this.count += group.count
-    return this.count - group.count
-  }
-
-  #grow (bytes) {
-    const { bytes: old } = this
-    this.bytes = Buffer.allocUnsafeSlow(Math.max(bytes, old.length * 2))
-    this.view = new DataView(this.bytes.buffer)
-    old.copy(this.bytes, 0, 0, this.used)
-  }
-}
-
-/** Writes that are one transaction. */
-class Batch extends Packed {
-  /** By the number of a table, the promise of all its changes that have nothing to answer. */
-  #plain = []
-
-  constructor (bytes) {
-    super(bytes)
-    this.isLined = false
-    this.isWanted = false
-    this.answers = new Promise((resolve, reject) => {
-      this.resolve = resolve
-      this.reject = reject
-    })
-    // Writes have promises of their own, which their callers look after.
-    this.answers.catch(() => {})
-  }
-
-  /** Puts a change in; the promise of what `answer` makes of its answer. */
-  enqueue (table, answer, change) {
-    if (answer === always) {
-      this.add(table, change, PLAIN)
-      this.#plain[table] ??= this.answers.then(answers => {
-        const refused = answers?.find(one => typeof one !== 'number' && one[2] === table)
-        return refused === undefined ? true : accepted(refused)
-      })
-      return this.#plain[table]
-    }
-    this.isWanted = true
-    const at = this.add(table, change, 0)
-    return this.answers.then(answers => answer(accepted(answers[at])))
-  }
-
-  enqueueAll (group) {
-    const at = this.addAll(group)
-    return this.answers.then(answers => { if (answers !== undefined) accepted(answers[at]) })
-  }
-}
-
-/** What a change answers, or the error with which it was refused. */
-function accepted (answer) {
-  if (typeof answer === 'number') return answer
-  throw new HuonError(answer[0], answer[1])
-}
 
 /** How a program has named a table. */
 class Named {
@@ -144,7 +49,7 @@ class Named {
 }
 
 /** An open environment. */
-class Environment {
+class Environment extends Care {
   #env
   #newest
   #batch = null
@@ -164,12 +69,13 @@ class Environment {
   #ended = null
   /** Another thread waits for the writer lock, and will give it to this one. */
   #isAsking = false
-  /** What other threads are to do, and have not done. */
-  #asked = new Set()
+  /** What other threads are to do, and have not done: the ends of jobs, and their numbers. */
+  #asked = new Map()
   /** The program has to end the one that all others wait for. */
   #isHeldByHand = false
 
   constructor (path, options) {
+    super()
     const { syncTimeout = SYNC_TIMEOUT, ...native } = known(options, OPTIONS, 'open')
     this.path = path
     this.#options = { ...native, syncTimeout }
@@ -357,6 +263,14 @@ class Environment {
     this.#jobs.push(job)
     if (!this.#isRunning) this.#next()
     else if (this.#isHeldByHand) this.#watch(job)
+    return job
+  }
+
+  /** Takes out a job that does not run yet. */
+  #leave (job) {
+    clearTimeout(job.timer)
+    const at = this.#jobs.indexOf(job)
+    if (at >= 0) this.#jobs.splice(at, 1)
   }
 
   async #next () {
@@ -369,7 +283,7 @@ class Environment {
   #watch (job) {
     const { lockTimeout = LOCK_TIMEOUT } = this.#options
     job.timer = setTimeout(() => {
-      this.#jobs.splice(this.#jobs.indexOf(job), 1)
+      this.#leave(job)
       job.refuse(new HuonError('Busy', 'a write transaction of this environment is open'))
     }, Math.min(lockTimeout, TIMER_MAX))
   }
@@ -401,7 +315,14 @@ class Environment {
     this.#check()
     await this.#behindAll()
     // It may be closing by now, behind this.
-    await this.#ask(job => rare.sync(this.#env, job))
+    await this.#ask(rare.sync)
+  }
+
+  /** The same, until a signal. */
+  async whenFlushed (options) {
+    const { signal } = known(options, ['signal'], 'whenFlushed')
+    checkSignal(signal)
+    return until(signal, this.#allFlushed())
   }
 
   // Transactions.
@@ -430,26 +351,37 @@ class Environment {
   }
 
   /** Begins the write transaction behind all writes so far. */
-  async write () {
-    return this.#write(false)
+  async write (options) {
+    return this.#write(false, known(options, ['signal'], 'write').signal)
   }
 
   /** `isOfWork`: some work will end it, for which closing waits. */
-  #write (isOfWork) {
+  #write (isOfWork, signal) {
     this.#check()
     if (this.ambient !== null) throw misuse('a transaction is open here: nest in it')
+    checkSignal(signal)
     this.#flush()
-    const asked = { isOfWork }
+    const asked = { isOfWork, signal, job: 0 }
     const begun = new Promise((resolve, reject) => Object.assign(asked, { resolve, reject }))
-    this.#enter(() => this.#waitForEnd(asked), asked.reject)
-    return begun
+    const job = this.#enter(() => this.#waitForEnd(asked), asked.reject)
+    return until(signal, begun, () => {
+      this.#leave(job)
+      if (asked.job === 0) return
+      rare.stop(asked.job)
+      this.#isAsking = false
+    })
   }
 
   /** Begins a write transaction, and waits until it has ended. */
   async #waitForEnd (asked) {
     try {
       if (!asked.isOfWork) this.#check()
-      this.#give(await this.#seatToWrite(), asked)
+      const seat = await this.#seatToWrite(asked)
+      if (asked.signal?.aborted) {
+        rare.end(seat)
+        return
+      }
+      this.#give(seat, asked)
     } catch (error) {
       asked.reject(error)
       return
@@ -467,7 +399,7 @@ class Environment {
     asked.resolve = asked.reject = null
   }
 
-  async #seatToWrite () {
+  async #seatToWrite (asked) {
     try {
       return rare.beginWrite(this.#env, 0)
     } catch (error) {
@@ -475,7 +407,10 @@ class Environment {
     }
     this.#isAsking = true
     try {
-      return await ask(job => rare.beginWriteLater(this.#env, job))
+      return await ask(job => {
+        asked.job = job
+        rare.beginWriteLater(this.#env, job, asked.signal !== undefined)
+      })
     } finally {
       this.#isAsking = false
     }
@@ -507,10 +442,10 @@ class Environment {
 
   /** Runs `work` in a write transaction: commits what it did, or undoes all if it throws. */
   async transaction (work, options) {
-    const { durability } = known(options, ['durability'], 'transaction')
+    const { durability, signal } = known(options, ['durability', 'signal'], 'transaction')
     const outer = this.ambient
     if (outer !== null) return outer.nested(work)
-    const txn = await this.#write(true)
+    const txn = await this.#write(true, signal)
     this.#storage ??= new AsyncLocalStorage()
     this.writing = txn
     try {
@@ -548,78 +483,43 @@ class Environment {
     }
   }
 
-  // Care.
+  // What takes long.
 
-  /** Has a thread of its own do something that takes long. */
-  #ask (begin) {
-    const answer = ask(begin)
-    this.#asked.add(answer)
-    const forget = () => { this.#asked.delete(answer) }
-    answer.then(forget, forget)
-    return answer
+  /** Its number for the native part. */
+  get open () {
+    this.#check()
+    return this.#env
   }
 
-  /** Flushes all commits: the newest one that is durable then. */
-  async sync () {
+  /** Has a thread of its own do something that takes long: `begin(environment, job)`. */
+  async askFor (begin, { signal, onProgress, quiet } = {}) {
     this.#check()
-    return this.#ask(job => rare.sync(this.#env, job))
+    checkSignal(signal)
+    if (onProgress !== undefined && typeof onProgress !== 'function') {
+      throw new TypeError('onProgress is a function')
+    }
+    return this.#ask(begin, { signal, onProgress, quiet })
   }
 
-  get durableId () {
-    this.#check()
-    return rare.durableId(this.#env)
-  }
-
-  info () {
-    this.#check()
-    return camel(JSON.parse(rare.info(this.#env)))
-  }
-
-  async stat () {
-    this.#check()
-    return report(this.#ask(job => rare.stat(this.#env, job)))
-  }
-
-  async check () {
-    this.#check()
-    return report(this.#ask(job => rare.check(this.#env, job)))
-  }
-
-  async copyTo (path, options) {
-    this.#check()
-    const { compact = false } = known(options, ['compact'], 'copyTo')
-    return report(this.#ask(job => rare.copyTo(this.#env, job, path, compact)))
+  /** The same without a look at what was passed, also while it is being closed. */
+  #ask (begin, { signal, onProgress, quiet } = {}) {
+    let job
+    const ended = ask(number => begin(this.#env, job = number), { onProgress, quiet })
+    this.#asked.set(ended, job)
+    const forget = () => { this.#asked.delete(ended) }
+    ended.then(forget, forget)
+    return until(signal, ended, () => rare.stop(job))
   }
 
   async compact (options) {
     this.#check()
     this.#checkOutside()
-    const { target, timeLimit } = known(options, ['target', 'timeLimit'], 'compact')
-    return report(this.#ask(job => rare.compact(this.#env, job, target, timeLimit)))
+    return super.compact(options)
   }
 
   /** The id of the newest snapshot. */
   get id () {
     return rare.id(this.#newest)
-  }
-
-  /** The id of a commit after that of `after`, by any thread or process; undefined if none came. */
-  async waitForCommit (options) {
-    this.#check()
-    const { after = this.id, timeout = Infinity } =
-      known(options, ['after', 'timeout'], 'waitForCommit')
-    return this.#ask(job => rare.waitForCommit(this.#env, job, after, timeout))
-  }
-
-  /** The ids of commits as they come, newest ones only, until the environment is closed. */
-  async * commits (options) {
-    let { after = this.id } = known(options, ['after'], 'commits')
-    while (!this.#isClosing) {
-      const id = await this.waitForCommit({ after })
-      if (id === undefined) return
-      after = id
-      yield id
-    }
   }
 
   /** Closes it behind all writes so far. Transactions that are open are undone. */
@@ -641,7 +541,8 @@ class Environment {
     if (this.#held?.deref() !== undefined) await this.#ended
     await ask(job => rare.close(this.#env, job))
     // It stays open for what other threads do with it.
-    await Promise.allSettled(this.#asked)
+    for (const job of this.#asked.values()) stayFor(job)
+    await Promise.allSettled(this.#asked.keys())
   }
 
   async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')] () {
@@ -658,17 +559,6 @@ function synchronous (result) {
     throw new TypeError('transactionSync wants a function that is synchronous')
   }
   return result
-}
-
-const report = async text => camel(JSON.parse(await text))
-
-/** The names of a report as JavaScript writes them. */
-function camel (item) {
-  if (Array.isArray(item)) return item.map(camel)
-  if (item === null || typeof item !== 'object') return item
-  const named = ([name, value]) =>
-    [name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase()), camel(value)]
-  return Object.fromEntries(Object.entries(item).map(named))
 }
 
 module.exports = { Environment }

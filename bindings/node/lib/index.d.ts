@@ -261,6 +261,34 @@ export interface Savepoint {
   rollBack (): void
 }
 
+/** What ends a wait: its promise is rejected with the signal's reason, at once. */
+export interface Abortable {
+  signal?: AbortSignal
+}
+
+/** The same of what works long: that ends at its next step, and leaves nothing half done. */
+export interface Long extends Abortable {
+  /** Told about once a megabyte; if it throws, the work ends with that. */
+  onProgress?: (progress: Progress) => void
+}
+
+export interface Progress {
+  doneBytes: number
+  /** 0 where that is not known. */
+  totalBytes: number
+}
+
+/** A commit whose durability can be waited for, until its environment is closed. */
+export class Ticket {
+  private constructor ()
+  /** The id of the snapshot that the commit made. */
+  readonly id: number
+  /** Whether no power loss can take the commit away any more. */
+  readonly isDurable: boolean
+  /** Resolves when that is so: one flush serves all that wait. It goes on behind a signal. */
+  wait (options?: Abortable): Promise<void>
+}
+
 /** The one transaction that may change things, until it is committed or aborted. */
 export interface WriteTransaction extends Transaction {
   table<K, V> (table: Table<K, V>): Writer<K, V>
@@ -272,6 +300,9 @@ export interface WriteTransaction extends Transaction {
   /** Commits on another thread; the id of the new snapshot. */
   commit (options?: { durability?: Durability }): Promise<number>
   commitSync (options?: { durability?: Durability }): number
+  /** Commits, and waits for no flush: all see it at once, the ticket says when it is durable. */
+  commitTicket (): Promise<Ticket>
+  commitTicketSync (): Ticket
   /** Undoes all of it. */
   abort (): void
   /** A point to go back to, the newest first. */
@@ -333,6 +364,8 @@ export class Environment {
   readonly committed: Promise<void>
   /** Resolves when all writes so far are durable. */
   readonly flushed: Promise<void>
+  /** The same, until a signal. */
+  whenFlushed (options?: Abortable): Promise<void>
 
   /** A table, which need not be there before something is put into it. */
   table<K = Key, V = any> (name: string, options?: TableOptions<V>): Table<K, V>
@@ -344,32 +377,41 @@ export class Environment {
   /** Runs `work` with a snapshot, which ends with it. */
   view<R> (work: (txn: ReadTransaction) => R): R
   /** Begins the write transaction behind all writes so far. */
-  write (): Promise<WriteTransaction>
+  write (options?: Abortable): Promise<WriteTransaction>
   /** The same now: `Busy` if there is another one, of this environment or for so long. */
   writeSync (options?: { timeout?: number }): WriteTransaction
-  /** Runs `work` in a write transaction: commits what it did, or undoes all if it throws. */
+  /**
+   * Runs `work` in a write transaction: commits what it did, or undoes all if it throws. A signal
+   * ends the wait for other writers; once it has begun, `work` looks at it itself.
+   */
   transaction<R> (
-    work: (txn: WriteTransaction) => R, options?: { durability?: Durability }
+    work: (txn: WriteTransaction) => R, options?: { durability?: Durability } & Abortable
   ): Promise<Awaited<R>>
   transactionSync<R> (
     work: (txn: WriteTransaction) => R, options?: { durability?: Durability, timeout?: number }
   ): R
 
   /** Flushes all commits: the id of the newest one that is durable then. */
-  sync (): Promise<number>
+  sync (options?: Abortable): Promise<number>
   info (): Info
   /** Where the space is. Walks the free list. */
   stat (): Promise<Stat>
   /** Verifies every page. */
-  check (): Promise<CheckReport>
+  check (options?: Long): Promise<CheckReport>
   /** Copies the newest snapshot to a new file while writers go on. */
-  copyTo (path: string, options?: { compact?: boolean }): Promise<{ txnid: number, bytes: number }>
+  copyTo (
+    path: string, options?: { compact?: boolean } & Long
+  ): Promise<{ txnid: number, bytes: number }>
   /** Makes the file smaller while others use it. */
-  compact (options?: { target?: number, timeLimit?: number }): Promise<Record<string, unknown>>
+  compact (
+    options?: { target?: number, timeLimit?: number } & Long
+  ): Promise<Record<string, unknown>>
   /** The id of a commit after that one, by any thread or process; undefined if none came. */
-  waitForCommit (options?: { after?: number, timeout?: number }): Promise<number | undefined>
+  waitForCommit (
+    options?: { after?: number, timeout?: number } & Abortable
+  ): Promise<number | undefined>
   /** The ids of the newest commits as they come, until the environment is closed. */
-  commits (options?: { after?: number }): AsyncGenerator<number, void, void>
+  commits (options?: { after?: number } & Abortable): AsyncGenerator<number, void, void>
 
   /** Closes it behind all writes so far, and when all is done that was asked for. */
   close (): Promise<void>

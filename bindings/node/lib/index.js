@@ -3,6 +3,7 @@
 const { rare } = require('./native')
 const { HuonError } = require('./errors')
 const { encodeKey, decodeKey, compareKeys } = require('./keys')
+const { Ticket } = require('./transaction')
 const { Environment } = require('./environment')
 
 /** Opens the environment at a path, and creates it if it is missing. */
@@ -22,5 +23,13 @@ function deleteFiles (path) {
 }
 
 module.exports = {
-  open, openInMemory, deleteFiles, Environment, HuonError, encodeKey, decodeKey, compareKeys
+  open,
+  openInMemory,
+  deleteFiles,
+  Environment,
+  Ticket,
+  HuonError,
+  encodeKey,
+  decodeKey,
+  compareKeys
 }

@@ -31,7 +31,7 @@ const NO_ROOM = -16
  */
 const KEPT = Symbol.for(`huon ${require.resolve('../huon.node')}`)
 const kept = process[KEPT]
-const isFirst = kept === undefined || native.stay(kept.jobs.size > 0 ? 1 : 0) === FAILED
+const isFirst = kept === undefined || native.stay(kept.due > 0 ? 1 : 0) === FAILED
 const shared = isFirst ? create() : kept
 process[KEPT] = shared
 const { memory, jobs } = shared
@@ -48,6 +48,8 @@ function create () {
     },
     /** Jobs of other threads that have not answered, by number. */
     jobs: new Map(),
+    /** How many of them the loop stays for. */
+    due: 0,
     lastJob: 0
   }
 }
@@ -120,22 +122,53 @@ for (const [name, f] of Object.entries(addon)) {
   }
 }
 
-/** Has another thread do something: `begin` is called with the number of the job. */
-function ask (begin) {
+/**
+ * Has another thread do something: `begin` is called with the number of the job, `onProgress` with
+ * what it says meanwhile. The loop does not stay for one that is `quiet`.
+ */
+function ask (begin, { onProgress, quiet = false } = {}) {
   return new Promise((resolve, reject) => {
     const job = ++shared.lastJob
     begin(job)
-    jobs.set(job, { resolve, fail: () => reject(failure()) })
-    if (jobs.size === 1) native.stay(1)
+    const fail = () => reject(failure())
+    jobs.set(job, { resolve, reject, fail, onProgress, quiet, thrown: null })
+    if (!quiet && ++shared.due === 1) native.stay(1)
   })
 }
 
+/** Has the loop stay for a job that was quiet. */
+function stayFor (job) {
+  const asked = jobs.get(job)
+  if (!asked?.quiet) return
+  asked.quiet = false
+  if (++shared.due === 1) native.stay(1)
+}
+
+/** What follows an answer that is not the last one. */
+const GOES_ON = 2
+
 function settle (job, failed, answer) {
-  const { resolve, fail } = jobs.get(job)
+  const asked = jobs.get(job)
+  if (failed === GOES_ON) {
+    report(job, asked, answer)
+    return
+  }
   jobs.delete(job)
-  if (jobs.size === 0) native.stay(0)
-  if (failed === 0) resolve(answer)
-  else fail()
+  if (!asked.quiet && --shared.due === 0) native.stay(0)
+  if (asked.thrown !== null) asked.reject(asked.thrown.error)
+  else if (failed === 0) asked.resolve(answer)
+  else asked.fail()
+}
+
+/** Tells a program how far a job is. What it throws ends the job. */
+function report (job, asked, [done, total]) {
+  if (asked.thrown !== null) return
+  try {
+    asked.onProgress?.(done, total)
+  } catch (error) {
+    asked.thrown = { error }
+    rare.stop(job)
+  }
 }
 
 if (isFirst) {
@@ -157,6 +190,7 @@ module.exports = {
   failure,
   done,
   ask,
+  stayFor,
   ABSENT,
   FAILED,
   NO_ROOM,

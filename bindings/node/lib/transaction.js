@@ -193,6 +193,29 @@ class WriteTransaction extends Transaction {
     }
   }
 
+  /** Commits on another thread, and does not wait until that is durable: a ticket for that. */
+  async commitTicket () {
+    this.#check()
+    const { seat } = this
+    const committed = ask(job => rare.commitTicket(seat, job))
+    this.seat = ENDED
+    try {
+      return new Ticket(this.env, await committed)
+    } finally {
+      this.#leave(seat)
+    }
+  }
+
+  commitTicketSync () {
+    this.#check()
+    const { seat } = this
+    try {
+      return new Ticket(this.env, rare.commitTicketSync(seat))
+    } finally {
+      this.#leave(seat)
+    }
+  }
+
   /** Undoes all of it; it may have ended. */
   abort () {
     if (this.isEnded) return
@@ -274,4 +297,29 @@ class Savepoint {
   }
 }
 
-module.exports = { ReadTransaction, WriteTransaction }
+/** A commit whose durability can be waited for. */
+class Ticket {
+  #env
+  #seat
+
+  constructor (env, seat) {
+    this.#env = env
+    this.#seat = seat
+    /** The id of the snapshot that the commit made. */
+    this.id = rare.id(seat)
+    forgotten.register(this, () => rareEnd(seat))
+  }
+
+  /** Whether no power loss can take the commit away any more. */
+  get isDurable () {
+    return rare.isDurable(this.#seat)
+  }
+
+  /** Resolves when that is so. What flushes for it goes on behind a signal. */
+  async wait (options) {
+    const { signal } = known(options, ['signal'], 'wait')
+    await this.#env.askFor((env, job) => rare.waitForTicket(env, job, this.#seat), { signal })
+  }
+}
+
+module.exports = { ReadTransaction, WriteTransaction, Ticket }

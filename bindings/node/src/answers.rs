@@ -6,7 +6,7 @@ use crate::change::Answered;
 use crate::failure::{Failure, Result};
 use crate::jobs::Answer;
 use crate::raw::{Caller, NOTHING};
-use crate::state::{self, Held, Seat, Writing};
+use crate::state::{self, Seat};
 
 impl Answer {
     pub(crate) fn value(self, caller: Caller) -> Result<napi_value> {
@@ -15,9 +15,11 @@ impl Answer {
             Answer::Number(number) => caller.number(number),
             Answer::Changes(all) => caller.array_of(all.iter().map(|one| of_change(caller, one))),
             Answer::Text(text) => caller.text(&text),
-            Answer::Writer(env, txn) => state::with(|state| {
+            Answer::Progress(done, total) => {
+                caller.array_of([done, total].into_iter().map(|number| caller.number(number)))
+            }
+            Answer::Seat(env, held, _) => state::with(|state| {
                 state.env(env)?;
-                let held = Held::Write(Writing::new(txn));
                 let seat = state.seats.add(Seat { env, is_newest: false, held })?;
                 Ok::<_, Failure>(caller.number(seat))
             })?,

@@ -17,6 +17,11 @@ impl Failure {
         Failure { code: "Misuse", text: text.into() }
     }
 
+    /// A program wanted the end of what another thread did.
+    pub(crate) fn stopped() -> Failure {
+        Failure { code: "Io", text: "cannot go on: stopped by the caller".to_owned() }
+    }
+
     /// Of a panic, which is a bug of Huon.
     pub(crate) fn of_panic(panic: &(dyn std::any::Any + Send)) -> Failure {
         let said = panic.downcast_ref::<&str>().map(|text| (*text).to_owned());

@@ -6,17 +6,22 @@
 //!     JavaScript has filled: it never waits for the lock.
 //! J2. An answer names the job by a number that JavaScript has given it. It is put into a box, from
 //!     where Node's loop fetches all that are there.
+//! J3. A job that can be stopped looks now and then whether it was: by JavaScript, for a signal of
+//!     the program, or as the JavaScript thread has ended. It answers all the same.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread;
-
-use huon::WriteTxn;
+use std::time::{Duration, Instant};
 
 use crate::change::Answered;
 use crate::failure::{Failure, Result};
 use crate::raw::Bell;
+use crate::state::Held;
 
 /// What a job answers.
 pub(crate) enum Answer {
@@ -26,8 +31,10 @@ pub(crate) enum Answer {
     Changes(Vec<Answered>),
     /// JSON.
     Text(String),
-    /// A write transaction of the environment of that number.
-    Writer(f64, Box<WriteTxn>),
+    /// What comes into a seat of the environment of that number, unless it is not wanted any more.
+    Seat(f64, Held, Option<Watch>),
+    /// How far it is, and how far it has to go: the answer follows.
+    Progress(f64, f64),
 }
 
 type Work = Box<dyn FnOnce() -> Result<Answer> + Send>;
@@ -53,12 +60,34 @@ impl Mailbox {
     }
 
     /// Hands an answer in. If the loop has ended, it is dropped: a transaction is undone.
-    fn post(&self, number: f64, answer: Result<Answer>) {
+    pub(crate) fn post(&self, number: f64, mut answer: Result<Answer>) {
         let mut inner = self.lock();
         let Some(bell) = inner.bell else { return };
+        // Under the lock: `recall` finds it otherwise.
+        if let Ok(Answer::Seat(.., Some(watch))) = &answer
+            && watch.is_stopped()
+        {
+            answer = Err(Failure::stopped());
+        }
+        // Of a loop that is busy the last word counts.
+        if matches!(answer, Ok(Answer::Progress(..))) {
+            let is_older = |(of, told): &(f64, Result<Answer>)| {
+                *of == number && matches!(told, Ok(Answer::Progress(..)))
+            };
+            inner.answers.retain(|posted| !is_older(posted));
+        }
         inner.answers.push((number, answer));
         if inner.answers.len() == 1 {
             bell.ring();
+        }
+    }
+
+    /// Undoes what a job that was stopped has answered, if it is a transaction.
+    pub(crate) fn recall(&self, number: f64) {
+        for (of, answer) in &mut self.lock().answers {
+            if *of == number && matches!(answer, Ok(Answer::Seat(.., Some(_)))) {
+                *answer = Err(Failure::stopped());
+            }
         }
     }
 
@@ -133,4 +162,84 @@ fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
         .spawn(work)
         .map(drop)
         .map_err(|error| Failure { code: "Io", text: format!("cannot begin a thread: {error}") })
+}
+
+/// Tells threads to end what they do for it, by being dropped.
+#[derive(Default)]
+pub(crate) struct Stop(Arc<AtomicBool>);
+
+impl Stop {
+    pub(crate) fn watch(&self) -> IsStopped {
+        IsStopped(self.0.clone())
+    }
+}
+
+impl Drop for Stop {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// The same, as such a thread asks for it.
+pub(crate) struct IsStopped(Arc<AtomicBool>);
+
+impl IsStopped {
+    pub(crate) fn get(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+/// Jobs that can be stopped, by number (J3).
+pub(crate) struct Running(BTreeMap<u64, Stop>);
+
+impl Running {
+    pub(crate) const fn new() -> Running {
+        Running(BTreeMap::new())
+    }
+
+    pub(crate) fn begin(&mut self, job: f64) -> Watch {
+        let stop = Stop::default();
+        let watch = Watch(stop.watch());
+        self.0.insert(job as u64, stop);
+        watch
+    }
+
+    /// It has answered, or is to stop.
+    pub(crate) fn end(&mut self, job: f64) {
+        drop(self.0.remove(&(job as u64)));
+    }
+}
+
+/// How long a thread that waits does not look whether it is to stop.
+const WAIT_SLICE: Duration = Duration::from_millis(50);
+
+/// Tells a job whether it is to stop.
+pub(crate) struct Watch(IsStopped);
+
+impl Watch {
+    pub(crate) fn is_stopped(&self) -> bool {
+        self.0.get()
+    }
+
+    /// Whether work goes on.
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        if self.is_stopped() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    }
+
+    /// Calls `wait` with times to wait at most, until it gives something, so long has passed, or it
+    /// is to stop.
+    pub(crate) fn wait<T>(
+        &self,
+        timeout: Duration,
+        mut wait: impl FnMut(Duration) -> Result<Option<T>>,
+    ) -> Result<Option<T>> {
+        let end = Instant::now().checked_add(timeout);
+        loop {
+            let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
+            let found = wait(left.min(WAIT_SLICE))?;
+            if found.is_some() || left.is_zero() || self.is_stopped() {
+                return Ok(found);
+            }
+        }
+    }
 }

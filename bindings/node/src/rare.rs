@@ -1,24 +1,21 @@
 //! Functions that a program calls now and then.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
-use huon::{CompactOptions, CopyOptions, Env};
+use huon::Env;
 use napi_derive::napi;
 use serde_json::to_string;
 
 use crate::failure::{Failure, Result as Res};
-use crate::jobs::{self, Answer};
+use crate::jobs::{self, Answer, Stop, Watch};
 use crate::options::{OpenOptions, durability, millis};
-use crate::state::{
-    self, Closing, Handle, Held, IsClosed, Named, Open, Seat, Slot, Source, State, Writing, in_txn,
-};
+use crate::state::{self, Handle, Held, Named, Open, Seat, Slot, Source, State, Writing, in_txn};
 
 /// What is thrown where it fails. The macro knows it by its name.
-type Result<T> = std::result::Result<T, napi::Error<String>>;
+pub(crate) type Result<T> = std::result::Result<T, napi::Error<String>>;
 
 /// Does something with this thread's state; a failure is thrown.
-fn with<R>(work: impl FnOnce(&mut State) -> Res<R>) -> Result<R> {
+pub(crate) fn with<R>(work: impl FnOnce(&mut State) -> Res<R>) -> Result<R> {
     Ok(state::with(work)?)
 }
 
@@ -44,7 +41,7 @@ pub fn open(path: Option<String>, options: OpenOptions) -> Result<f64> {
             tables: Vec::new(),
             worker: jobs::Worker::default(),
             committer: jobs::Worker::default(),
-            closing: Closing::default(),
+            closing: Stop::default(),
         })
     })
 }
@@ -92,7 +89,7 @@ pub fn open_table(seat: f64, name: String, is_multi: bool, order: u32) -> Result
         let handle = match &seat.held {
             Held::Write(writing) => named.handle(Source::Write(&writing.txn)),
             Held::Read(txn) => named.handle(Source::Read(txn)),
-            _ => Err(Failure::misuse(state::PARKED)),
+            held => Err(state::no_view(held)),
         };
         seat.rest();
         match handle? {
@@ -186,15 +183,33 @@ pub fn begin_write(env: f64, timeout: f64) -> Result<f64> {
     })
 }
 
-/// Has the writer thread begin it; the job answers its seat.
+/// Has the writer thread begin it; the job answers its seat. One that can be stopped looks now and
+/// then whether it was.
 #[napi(catch_unwind)]
-pub fn begin_write_later(env: f64, job: f64) -> Result<()> {
+pub fn begin_write_later(env: f64, job: f64, can_stop: bool) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
-        let open = state.env(env)?;
-        let begun = open.env.clone();
-        open.worker.run(&mailbox, job, move || Ok(Answer::Writer(env, Box::new(begun.write()?))))
+        let begun = state.env(env)?.env.clone();
+        let watch = state.running.begin(job);
+        state.env(env)?.worker.run(&mailbox, job, move || {
+            let txn = if can_stop { write_unless(&begun, &watch)? } else { begun.write()? };
+            let held = Held::Write(Writing::new(Box::new(txn)));
+            Ok(Answer::Seat(env, held, Some(watch)))
+        })
     })
+}
+
+/// Waits for the writer lock in slices, unless it is told to stop.
+fn write_unless(env: &Env, watch: &Watch) -> Res<huon::WriteTxn> {
+    let mut last = None;
+    let begun = watch.wait(env.settings().lock_timeout, |slice| match env.write_within(slice) {
+        Err(error @ huon::Error::Busy(_)) => {
+            last = Some(error);
+            Ok(None)
+        }
+        begun => Ok(Some(begun?)),
+    })?;
+    begun.ok_or_else(|| last.map_or_else(Failure::stopped, Failure::from))
 }
 
 /// Takes a write transaction out of its seat; with the number of its environment.
@@ -231,6 +246,28 @@ pub fn commit_sync(seat: f64, durability: Option<String>) -> Result<f64> {
     with(|state| Ok(commit_now(*take_writer(state, seat)?.1, durability)? as f64))
 }
 
+/// Commits without waiting until that is durable, as [`commit`] does. The job answers a seat with
+/// the ticket.
+#[napi(catch_unwind)]
+pub fn commit_ticket(seat: f64, job: f64) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let (env, txn) = take_writer(state, seat)?;
+        let work = move || Ok(Answer::Seat(env, Held::Ticket(txn.commit_ticket()?), None));
+        state.env(env)?.committer.run(&mailbox, job, work)
+    })
+}
+
+/// The same at once: the seat with the ticket.
+#[napi(catch_unwind)]
+pub fn commit_ticket_sync(seat: f64) -> Result<f64> {
+    with(|state| {
+        let (env, txn) = take_writer(state, seat)?;
+        let held = Held::Ticket(txn.commit_ticket()?);
+        state.seats.add(Seat { env, is_newest: false, held })
+    })
+}
+
 /// Ends a transaction: one that writes is undone.
 #[napi(catch_unwind)]
 pub fn end(seat: f64) -> Result<()> {
@@ -246,6 +283,7 @@ pub fn id(seat: f64) -> Result<f64> {
         seat.wake(&envs.get(seat.env)?.env)?;
         let id = match &seat.held {
             Held::Parked(parked) => parked.id(),
+            Held::Ticket(ticket) => ticket.id(),
             held => in_txn!(held, txn => Ok(txn.id()))?,
         };
         seat.rest();
@@ -333,83 +371,6 @@ pub fn durable_id(env: f64) -> Result<f64> {
     with(|state| Ok(state.env(env)?.env.durable_id() as f64))
 }
 
-fn json(report: &impl serde::Serialize) -> Res<String> {
+pub(crate) fn json(report: &impl serde::Serialize) -> Res<String> {
     to_string(report).map_err(|error| Failure { code: "Encode", text: error.to_string() })
-}
-
-/// Does something that takes long with an environment, in a thread of its own.
-fn apart(
-    env: f64,
-    job: f64,
-    work: impl FnOnce(Env, IsClosed) -> Res<Answer> + Send + 'static,
-) -> Result<()> {
-    with(|state| {
-        let mailbox = state.mailbox()?;
-        let open = state.env(env)?;
-        let (env, closing) = (open.env.clone(), open.closing.watch());
-        jobs::apart(mailbox, job, move || work(env, closing))
-    })
-}
-
-/// Flushes all commits so far: the job answers the newest that is durable.
-#[napi(catch_unwind)]
-pub fn sync(env: f64, job: f64) -> Result<()> {
-    apart(env, job, |env, _| Ok(Answer::Number(env.sync()? as f64)))
-}
-
-/// Where the space is: the job answers as JSON.
-#[napi(catch_unwind)]
-pub fn stat(env: f64, job: f64) -> Result<()> {
-    apart(env, job, |env, _| Ok(Answer::Text(json(&env.stat()?)?)))
-}
-
-/// Verifies all pages: the job answers as JSON.
-#[napi(catch_unwind)]
-pub fn check(env: f64, job: f64) -> Result<()> {
-    apart(env, job, |env, _| Ok(Answer::Text(json(&env.check()?)?)))
-}
-
-/// Copies the newest snapshot to a file: the job answers as JSON.
-#[napi(catch_unwind)]
-pub fn copy_to(env: f64, job: f64, path: String, compact: bool) -> Result<()> {
-    apart(env, job, move |env, _| {
-        let report = env.copy_to(path, CopyOptions::new().compact(compact))?;
-        Ok(Answer::Text(json(&report)?))
-    })
-}
-
-/// Makes the file smaller: the job answers as JSON.
-#[napi(catch_unwind)]
-pub fn compact(env: f64, job: f64, target: Option<f64>, time_limit: Option<f64>) -> Result<()> {
-    apart(env, job, move |env, _| {
-        let mut options = CompactOptions::new();
-        if let Some(times) = target {
-            options = options.target(times);
-        }
-        if let Some(ms) = time_limit {
-            options = options.time_limit(millis(ms)?);
-        }
-        Ok(Answer::Text(json(&env.compact(options)?)?))
-    })
-}
-
-/// How long a thread that waits for a commit does not look whether it is to stop.
-const WAIT_SLICE: Duration = Duration::from_millis(50);
-
-/// Waits for a commit after a snapshot: the job answers the newest one, or nothing after so long or
-/// if the environment is closed.
-#[napi(catch_unwind)]
-pub fn wait_for_commit(env: f64, job: f64, after: f64, timeout: f64) -> Result<()> {
-    apart(env, job, move |env, closing| {
-        let end = Instant::now().checked_add(millis(timeout)?);
-        loop {
-            let left = end.map_or(WAIT_SLICE, |end| end.saturating_duration_since(Instant::now()));
-            if let Some(id) = env.wait_for_commit(after as u64, left.min(WAIT_SLICE))? {
-                return Ok(Answer::Number(id as f64));
-            }
-            if left.is_zero() || closing.get() {
-                return Ok(Answer::Nothing);
-            }
-        }
-    })
 }

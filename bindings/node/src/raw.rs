@@ -456,6 +456,9 @@ impl Bell {
     }
 }
 
+/// What an answer that others follow has instead of whether it failed.
+const GOES_ON: f64 = 2.0;
+
 /// listen(f): has f(job, whether it failed, what it answers) called with each answer.
 extern "C" fn listen(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     let caller = Caller { env };
@@ -525,8 +528,12 @@ unsafe extern "C" fn deliver(
     let caller = Caller { env };
     let answers = state::with(|state| state.mailbox.clone()).map(|mailbox| mailbox.fetch());
     for (job, answer) in answers.unwrap_or_default() {
+        let is_last = !matches!(answer, Ok(Answer::Progress(..)));
+        if is_last {
+            state::with(|state| state.running.end(job));
+        }
         let (failed, value) = match answer.and_then(|answer| answer.value(caller)) {
-            Ok(value) => (0.0, value),
+            Ok(value) => (if is_last { 0.0 } else { GOES_ON }, value),
             Err(failure) => {
                 state::with(|state| state.failure = Some(failure));
                 (1.0, caller.undefined())

@@ -2,14 +2,14 @@
 
 use std::cell::RefCell;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use huon::{
-    Definition, Env, MultiDef, Order, RawMulti, RawTable, ReadTxn, Resting, TableDef, WriteTxn,
+    Definition, Env, MultiDef, Order, RawMulti, RawTable, ReadTxn, Resting, TableDef, Ticket,
+    WriteTxn,
 };
 
 use crate::failure::{Failure, Result};
-use crate::jobs::{Mailbox, Worker};
+use crate::jobs::{Mailbox, Running, Stop, Worker};
 use crate::raw::Memory;
 use crate::slab::Slab;
 
@@ -18,6 +18,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) envs: Slab<Open>,
     pub(crate) seats: Slab<Seat>,
+    /// What other threads do that can be stopped.
+    pub(crate) running: Running,
     pub(crate) mailbox: Option<Arc<Mailbox>>,
     /// Why the last bare function failed.
     pub(crate) failure: Option<Failure>,
@@ -40,6 +42,7 @@ impl State {
             memory: Memory::new(),
             envs: Slab::new("the environment is closed"),
             seats: Slab::new("the transaction has ended, or its environment was closed"),
+            running: Running::new(),
             mailbox: None,
             failure: None,
         }
@@ -67,33 +70,8 @@ pub(crate) struct Open {
     pub(crate) worker: Worker,
     /// Commits what JavaScript has filled.
     pub(crate) committer: Worker,
-    pub(crate) closing: Closing,
-}
-
-/// Tells threads that wait for a commit that the environment was closed, or that its JavaScript
-/// thread has ended.
-#[derive(Default)]
-pub(crate) struct Closing(Arc<AtomicBool>);
-
-/// The same, as such a thread asks for it.
-pub(crate) struct IsClosed(Arc<AtomicBool>);
-
-impl Closing {
-    pub(crate) fn watch(&self) -> IsClosed {
-        IsClosed(self.0.clone())
-    }
-}
-
-impl Drop for Closing {
-    fn drop(&mut self) {
-        self.0.store(true, Ordering::Relaxed);
-    }
-}
-
-impl IsClosed {
-    pub(crate) fn get(&self) -> bool {
-        self.0.load(Ordering::Relaxed)
-    }
+    /// Tells threads that wait for a commit that it was closed.
+    pub(crate) closing: Stop,
 }
 
 impl Open {
@@ -192,6 +170,8 @@ pub(crate) enum Held {
     Read(Box<ReadTxn>),
     Parked(Box<huon::Parked>),
     Write(Writing),
+    /// Of a transaction that was committed.
+    Ticket(Ticket),
 }
 
 /// A write transaction.
@@ -275,7 +255,14 @@ pub(crate) fn run<R>(work: impl FnOnce() -> Result<R>) -> Result<R> {
     work()
 }
 
-pub(crate) const PARKED: &str = "the transaction is parked: unpark it first";
+/// Why nothing is read from a seat that holds no transaction.
+#[cold]
+pub(crate) fn no_view(held: &Held) -> Failure {
+    Failure::misuse(match held {
+        Held::Parked(_) => "the transaction is parked: unpark it first",
+        _ => "the transaction has ended",
+    })
+}
 
 /// Does something with the transaction in a seat, of whichever kind; what fails in it is its
 /// result.
@@ -290,7 +277,7 @@ macro_rules! in_txn {
                 let $txn = &*writing.txn;
                 $crate::state::run(|| $work)
             }
-            _ => Err($crate::failure::Failure::misuse($crate::state::PARKED)),
+            held => Err($crate::state::no_view(held)),
         }
     };
 }

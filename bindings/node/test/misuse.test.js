@@ -36,13 +36,13 @@ test('nothing works after close, and closing again is fine', async t => {
     () => read.id, () => read.renew(), () => read.park(), () => read.tables(), () => env.info(),
     () => env.tables(), () => env.table('u'), () => env.read(), () => env.id, () => env.durableId,
     () => env.transactionSync(() => 1), () => write.table('t').put(1, 1), () => write.commitSync(),
-    () => write.savepoint()
+    () => write.savepoint(), () => write.commitTicketSync()
   ]
   for (const use of uses) assert.throws(use, MISUSE, use.toString())
   const promises = [
     () => env.transaction(() => 1), () => env.write(), () => env.check(), () => env.stat(),
     () => env.sync(), () => env.copyTo('x'), () => env.compact(), () => env.waitForCommit(),
-    () => env.flushed, () => write.commit(), () => table.remove(1), () => tags.removeAll(1)
+    () => env.flushed, () => env.whenFlushed(), () => write.commit(), () => write.commitTicket(), () => table.remove(1), () => tags.removeAll(1)
   ]
   for (const use of promises) await assert.rejects(use(), MISUSE, use.toString())
   read.end()

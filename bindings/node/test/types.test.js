@@ -41,7 +41,7 @@ function names (object) {
 const INNER = new Set([
   'source', 'named', 'table', 'keys', 'values', 'seat', 'isNewest', 'isMulti', 'perform', 'make',
   'of', 'env', 'isSync', 'isOfWork', 'writing', 'ambient', 'enqueue', 'enqueueAll', 'changeOfPut',
-  'changeOfRemove', 'sequenceOf', 'undo'
+  'changeOfRemove', 'sequenceOf', 'undo', 'open', 'askFor'
 ])
 
 function compare (object, name) {
@@ -71,6 +71,8 @@ test('all that is named is there, and named', async t => {
     compare(savepoint, 'Savepoint')
     savepoint.release()
   })
+  const ticket = await env.transaction(txn => txn.commitTicket())
+  compare(ticket, 'Ticket')
   read.end()
   await env.close()
   for (const name of Object.keys(huon)) {

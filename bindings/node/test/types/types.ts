@@ -2,7 +2,7 @@
 
 import {
   open, openInMemory, encodeKey, compareKeys, HuonError,
-  type Codec, type Entry, type Key, type Lazy, type ReadTransaction, type Table
+  Ticket, type Codec, type Entry, type Key, type Lazy, type ReadTransaction, type Table
 } from 'huon'
 import { HuonLevel } from 'huon/abstract-level'
 
@@ -84,6 +84,22 @@ async function transactions (): Promise<void> {
   problems.length.toFixed()
 }
 
+async function waits (): Promise<void> {
+  const env = openInMemory()
+  const { signal } = new AbortController()
+  const ticket: Ticket = await env.transaction(txn => txn.commitTicket(), { signal })
+  is<typeof ticket.id, number>(true)
+  await ticket.wait({ signal })
+  const txn = await env.write({ signal })
+  is<ReturnType<typeof txn.commitTicketSync>, Ticket>(true)
+  for await (const id of env.commits({ signal })) is<typeof id, number>(true)
+  await env.copyTo('x', { signal, onProgress: ({ doneBytes }) => { doneBytes.toFixed() } })
+  // @ts-expect-error it is not made by a program
+  ticket.id = new Ticket()
+  // @ts-expect-error a controller is no signal
+  await env.sync({ signal: new AbortController() })
+}
+
 function rest (): void {
   const dates: Codec<Date> = {
     encode: date => Buffer.from(date.toISOString()),
@@ -103,7 +119,7 @@ function rest (): void {
   }
 }
 
-export { tables, transactions, rest }
+export { tables, transactions, waits, rest }
 
 async function level (): Promise<void> {
   const db = new HuonLevel<string, number>('a.huon', { valueEncoding: 'json', table: 't' })
