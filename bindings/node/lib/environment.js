@@ -11,6 +11,7 @@ const { Table, Multimap, REMOVE } = require('./table')
 const { Packed, Batch, TOGETHER } = require('./batch')
 const { ReadTransaction, WriteTransaction } = require('./transaction')
 const { Care } = require('./care')
+const { Backup } = require('./backup')
 
 const OPTIONS = [
   'readOnly', 'create', 'exclusive', 'durability', 'pageBytes', 'minBytes', 'maxBytes', 'mapBytes',
@@ -515,6 +516,22 @@ class Environment extends Care {
     this.#check()
     this.#checkOutside()
     return super.compact(options)
+  }
+
+  /** A copy of the newest snapshot, from the time of the first read on, as a stream of bytes. */
+  backup (options) {
+    const { compact = false, signal } = known(options, ['compact', 'signal'], 'backup')
+    this.#check()
+    if (signal !== undefined && !(signal instanceof AbortSignal)) checkSignal(signal)
+    return new Backup(() => {
+      this.#check()
+      let job
+      const begin = (env, number) => rare.backup(env, job = number, compact)
+      // A stream that nobody reads keeps no program alive.
+      const ended = this.#ask(begin, { quiet: true })
+      ended.catch(() => {})
+      return { job, ended }
+    }, signal)
   }
 
   /** The id of the newest snapshot. */

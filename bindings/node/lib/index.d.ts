@@ -1,5 +1,7 @@
 /// <reference types="node" />
 
+import type { Readable } from 'node:stream'
+
 /** What went wrong: the names of the engine's errors, and a few of the package's own. */
 export type ErrorCode =
   | 'KeyTooLong' | 'ValueTooLong' | 'KeyLength' | 'KeyOutOfOrder' | 'TableNotFound' | 'TableKind'
@@ -402,6 +404,13 @@ export class Environment {
   copyTo (
     path: string, options?: { compact?: boolean } & Long
   ): Promise<{ txnid: number, bytes: number }>
+  /**
+   * The same as a stream of bytes, of what is newest when it is first read. It verifies every page
+   * before its first byte, makes pieces as they are read, and keeps its snapshot until it is
+   * closed: by its end, `destroy`, a signal, or the end of a loop over it. Closing the environment
+   * ends it.
+   */
+  backup (options?: { compact?: boolean } & Abortable): Readable
   /** Makes the file smaller while others use it. */
   compact (
     options?: { target?: number, timeLimit?: number } & Long
@@ -413,7 +422,7 @@ export class Environment {
   /** The ids of the newest commits as they come, until the environment is closed. */
   commits (options?: { after?: number } & Abortable): AsyncGenerator<number, void, void>
 
-  /** Closes it behind all writes so far, and when all is done that was asked for. */
+  /** Closes it behind all writes so far, and when all is done that was asked for, but backups. */
   close (): Promise<void>
   [Symbol.asyncDispose] (): Promise<void>
 }

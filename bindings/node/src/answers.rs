@@ -15,6 +15,7 @@ impl Answer {
             Answer::Number(number) => caller.number(number),
             Answer::Changes(all) => caller.array_of(all.iter().map(|one| of_change(caller, one))),
             Answer::Text(text) => caller.text(&text),
+            Answer::Bytes(bytes) => caller.buffer(&bytes)?,
             Answer::Progress(done, total) => {
                 caller.array_of([done, total].into_iter().map(|number| caller.number(number)))
             }

@@ -1,7 +1,9 @@
 //! What takes long, and is done by a thread of its own.
 
+use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use huon::{CheckOptions, CompactOptions, CopyOptions, Env, Progress};
@@ -51,7 +53,7 @@ pub(crate) fn apart(
         let mailbox = state.mailbox()?;
         let open = state.env(env)?;
         let (engine, closing) = (open.env.clone(), open.closing.watch());
-        let watch = state.running.begin(job);
+        let watch = state.running.begin(job, env, None);
         let link = Link { number: job, mailbox: mailbox.clone(), watch, closing };
         let begun = jobs::apart(mailbox, job, move || work(engine, link));
         begun.inspect_err(|_| state.running.end(job))
@@ -159,4 +161,58 @@ pub fn wait_for_commit(env: f64, job: f64, after: f64, timeout: f64) -> Result<(
         })?;
         Ok(id.unwrap_or(Answer::Nothing))
     })
+}
+
+/// The longest piece of a backup.
+const PIECE_BYTES: usize = 256 << 10;
+
+/// Begins a copy of the newest snapshot, of which `next_piece` fetches one piece after another. The
+/// job answers when it has ended: as JSON, after the last piece.
+#[napi(catch_unwind)]
+pub fn backup(env: f64, job: f64, compact: bool) -> Result<()> {
+    with(|state| {
+        let mailbox = state.mailbox()?;
+        let engine = state.env(env)?.env.clone();
+        let (wanted, pieces) = channel();
+        let watch = state.running.begin(job, env, Some(wanted));
+        let mut pipe = Pipe { mailbox: mailbox.clone(), pieces };
+        let begun = jobs::apart(mailbox, job, move || {
+            let options = CopyOptions::new().compact(compact).progress(|_| watch.go_on());
+            let mut out = BufWriter::with_capacity(PIECE_BYTES, &mut pipe);
+            let copied = engine.copy_to_writer(&mut out, options);
+            // Of one that failed nothing more is sent.
+            let _ = out.into_parts();
+            // The last one to ask hears that there is no more.
+            if let Ok(asker) = pipe.pieces.recv() {
+                pipe.mailbox.post(asker, Ok(Answer::Nothing));
+            }
+            Ok(Answer::Text(json(&copied?)?))
+        });
+        begun.inspect_err(|_| state.running.end(job))
+    })
+}
+
+/// Has a backup answer `job` with its next piece of bytes; with nothing behind the last one.
+#[napi(catch_unwind)]
+pub fn next_piece(backup: f64, job: f64) -> Result<()> {
+    with(|state| state.running.next_piece(backup, job))
+}
+
+/// Answers jobs with what is written. A write waits for one that asks, and fails when none will.
+struct Pipe {
+    mailbox: Arc<Mailbox>,
+    pieces: Receiver<f64>,
+}
+
+impl Write for Pipe {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let asker = self.pieces.recv().map_err(|_| ErrorKind::BrokenPipe)?;
+        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
+        self.mailbox.post(asker, Ok(Answer::Bytes(piece.to_vec())));
+        Ok(piece.len())
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
 }

@@ -31,6 +31,7 @@ pub(crate) enum Answer {
     Changes(Vec<Answered>),
     /// JSON.
     Text(String),
+    Bytes(Vec<u8>),
     /// What comes into a seat of the environment of that number, unless it is not wanted any more.
     Seat(f64, Held, Option<Watch>),
     /// How far it is, and how far it has to go: the answer follows.
@@ -190,23 +191,44 @@ impl IsStopped {
 }
 
 /// Jobs that can be stopped, by number (J3).
-pub(crate) struct Running(BTreeMap<u64, Stop>);
+pub(crate) struct Running(BTreeMap<u64, Job>);
+
+struct Job {
+    env: f64,
+    /// Of a backup: numbers of jobs that are answered with a piece each.
+    pieces: Option<Sender<f64>>,
+    _stop: Stop,
+}
 
 impl Running {
     pub(crate) const fn new() -> Running {
         Running(BTreeMap::new())
     }
 
-    pub(crate) fn begin(&mut self, job: f64) -> Watch {
+    pub(crate) fn begin(&mut self, job: f64, env: f64, pieces: Option<Sender<f64>>) -> Watch {
         let stop = Stop::default();
         let watch = Watch(stop.watch());
-        self.0.insert(job as u64, stop);
+        self.0.insert(job as u64, Job { env, pieces, _stop: stop });
         watch
     }
 
     /// It has answered, or is to stop.
     pub(crate) fn end(&mut self, job: f64) {
         drop(self.0.remove(&(job as u64)));
+    }
+
+    /// The backups of an environment, which go on only as long as a program reads them.
+    pub(crate) fn end_backups(&mut self, env: f64) {
+        self.0.retain(|_, job| job.pieces.is_none() || job.env != env);
+    }
+
+    /// Has a backup answer a job with its next piece.
+    pub(crate) fn next_piece(&self, backup: f64, job: f64) -> Result<()> {
+        let pieces = self.0.get(&(backup as u64)).and_then(|job| job.pieces.as_ref());
+        let is_sent = pieces.is_some_and(|pieces| pieces.send(job).is_ok());
+        is_sent
+            .then_some(())
+            .ok_or_else(|| Failure::misuse("the backup has ended, or its environment was closed"))
     }
 }
 

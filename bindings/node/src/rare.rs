@@ -53,6 +53,7 @@ pub fn close(env: f64, job: f64) -> Result<()> {
         let mailbox = state.mailbox()?;
         let Open { env: closed, mut worker, .. } = state.envs.take(env)?;
         state.seats.sweep(|seat| seat.env == env);
+        state.running.end_backups(env);
         worker.run(&mailbox, job, move || {
             closed.close()?;
             Ok(Answer::Nothing)
@@ -190,7 +191,7 @@ pub fn begin_write_later(env: f64, job: f64, can_stop: bool) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
         let begun = state.env(env)?.env.clone();
-        let watch = state.running.begin(job);
+        let watch = state.running.begin(job, env, None);
         state.env(env)?.worker.run(&mailbox, job, move || {
             let txn = if can_stop { write_unless(&begun, &watch)? } else { begun.write()? };
             let held = Held::Write(Writing::new(Box::new(txn)));

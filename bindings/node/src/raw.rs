@@ -112,7 +112,7 @@ impl Caller {
     }
 
     /// A `Buffer` of its own with these bytes.
-    fn buffer(self, bytes: &[u8]) -> Result<napi_value> {
+    pub(crate) fn buffer(self, bytes: &[u8]) -> Result<napi_value> {
         let mut value = ptr::null_mut();
         // SAFETY: R3; the bytes are copied.
         let status = unsafe {

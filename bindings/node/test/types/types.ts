@@ -1,5 +1,7 @@
 // What the compiler must know of the package, and what it must refuse. Nothing here runs.
 
+import type { Readable } from 'node:stream'
+
 import {
   open, openInMemory, encodeKey, compareKeys, HuonError,
   Ticket, type Codec, type Entry, type Key, type Lazy, type ReadTransaction, type Table
@@ -94,6 +96,8 @@ async function waits (): Promise<void> {
   is<ReturnType<typeof txn.commitTicketSync>, Ticket>(true)
   for await (const id of env.commits({ signal })) is<typeof id, number>(true)
   await env.copyTo('x', { signal, onProgress: ({ doneBytes }) => { doneBytes.toFixed() } })
+  const stream: Readable = env.backup({ compact: true, signal })
+  stream.destroy()
   // @ts-expect-error it is not made by a program
   ticket.id = new Ticket()
   // @ts-expect-error a controller is no signal
