@@ -2,6 +2,7 @@
 
 const { rare } = require('./native')
 const { known } = require('./errors')
+const { report, camel } = require('./report')
 const { checkSignal } = require('./signal')
 
 /** What a program that works long is told, and what ends it. */
@@ -70,6 +71,53 @@ class Care {
     }
     checkSignal(signal)
   }
+
+  // Write-optimised tables.
+
+  /** Merges runs of one table, or of all, on another thread; how many steps that took. */
+  async compactLsm (options) {
+    const { table, how = 'due', signal, onProgress } =
+      known(options, ['table', 'how', ...LONG], 'compactLsm')
+    if (table !== undefined && typeof table !== 'string') {
+      throw new TypeError('table is the name of a table')
+    }
+    const way = WAYS.indexOf(how)
+    if (way < 0) throw new TypeError(`no way to compact: ${how}; there are ${WAYS.join(', ')}`)
+    const told = typeof onProgress === 'function' ? steps => onProgress({ steps }) : onProgress
+    return this.askFor((env, job) => rare.lsmCompact(env, job, table, way),
+      { signal, onProgress: told })
+  }
+
+  /** Starts threads that merge what is due, until they are stopped or it is closed. */
+  startCompactor () {
+    return new Compactor(this, rare.startCompactor(this.open))
+  }
+}
+
+/** Ways to compact, by the numbers of the native part. */
+const WAYS = ['due', 'all', 'shorten']
+
+/** Threads that merge runs of write-optimised tables. */
+class Compactor {
+  #env
+  #number
+  #stopped = null
+
+  constructor (env, number) {
+    this.#env = env
+    this.#number = number
+  }
+
+  /** Ends them, and waits for the step that they are in. What went wrong in them is thrown here. */
+  stop () {
+    const begin = (env, job) => rare.stopCompactor(env, job, this.#number)
+    this.#stopped ??= this.#env.isClosed ? Promise.resolve() : this.#env.askFor(begin)
+    return this.#stopped
+  }
+
+  async [Symbol.asyncDispose ?? Symbol.for('Symbol.asyncDispose')] () {
+    await this.stop()
+  }
 }
 
 /** A program's own function for progress, with names. */
@@ -78,15 +126,4 @@ function inBytes (onProgress) {
   return (doneBytes, totalBytes) => onProgress({ doneBytes, totalBytes })
 }
 
-const report = async text => camel(JSON.parse(await text))
-
-/** The names of a report as JavaScript writes them. */
-function camel (item) {
-  if (Array.isArray(item)) return item.map(camel)
-  if (item === null || typeof item !== 'object') return item
-  const named = ([name, value]) =>
-    [name.replace(/_([a-z0-9])/g, (_, letter) => letter.toUpperCase()), camel(value)]
-  return Object.fromEntries(Object.entries(item).map(named))
-}
-
-module.exports = { Care }
+module.exports = { Care, Compactor }

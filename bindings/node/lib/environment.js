@@ -7,7 +7,7 @@ const { HuonError, misuse, known } = require('./errors')
 const { keyEncoding } = require('./keys')
 const { valueEncoding } = require('./values')
 const { checkSignal, until } = require('./signal')
-const { Table, Multimap, REMOVE } = require('./table')
+const { REMOVE, KINDS, CLASSES } = require('./table')
 const { Packed, Batch, TOGETHER } = require('./batch')
 const { ReadTransaction, WriteTransaction } = require('./transaction')
 const { Care } = require('./care')
@@ -16,9 +16,18 @@ const { Backup } = require('./backup')
 const OPTIONS = [
   'readOnly', 'create', 'exclusive', 'durability', 'pageBytes', 'minBytes', 'maxBytes', 'mapBytes',
   'growBytes', 'shrinkBytes', 'writeBufferBytes', 'journalBytes', 'flushAfterBytes', 'flushAfter',
-  'lockTimeout', 'mode', 'verify', 'readAhead', 'syncTimeout'
+  'lockTimeout', 'mode', 'verify', 'readAhead', 'syncTimeout', 'lsm'
 ]
-const TABLE_OPTIONS = ['keyEncoding', 'valueEncoding', 'order']
+const LSM_OPTIONS = [
+  'fan', 'filterBits', 'small', 'openBytes', 'baseBytes', 'stepBytes', 'batchBytes', 'filterMemory',
+  'runsMax', 'lease'
+]
+/** Options of a table, by its kind. */
+const TABLE_OPTIONS = [
+  ['keyEncoding', 'valueEncoding', 'order'],
+  ['keyEncoding', 'valueEncoding', 'order'],
+  ['keyEncoding', 'valueEncoding']
+]
 const ORDERS = ['bytes', 'reversed', 'uint32', 'uint64', 'stored']
 /** How long keys are in these orders, where all are. */
 const KEY_BYTES = [0, 0, 4, 8, 0]
@@ -37,13 +46,14 @@ const VALUE_BYTES_MAX = 0x7ff00000
 
 /** How a program has named a table. */
 class Named {
-  constructor (env, name, isMulti, options) {
+  constructor (name, kind, options) {
     const { keyEncoding: keys, valueEncoding: values, order = 'bytes' } = options
     this.name = name
-    this.isMulti = isMulti
+    this.kind = kind
+    this.isMulti = kind === KINDS.multimap
     this.keys = keyEncoding(keys)
     // Values of a multimap are in order, so their encoding has one.
-    this.values = valueEncoding(values ?? (isMulti ? 'ordered' : 'msgpack'))
+    this.values = valueEncoding(values ?? (this.isMulti ? 'ordered' : 'msgpack'))
     this.order = ORDERS.indexOf(order)
     if (this.order < 0) throw new TypeError(`no order: ${order}; there are ${ORDERS.join(', ')}`)
   }
@@ -78,6 +88,7 @@ class Environment extends Care {
   constructor (path, options) {
     super()
     const { syncTimeout = SYNC_TIMEOUT, ...native } = known(options, OPTIONS, 'open')
+    known(native.lsm, LSM_OPTIONS, 'lsm')
     this.path = path
     this.#options = { ...native, syncTimeout }
     this.#env = rare.open(path, native)
@@ -118,35 +129,38 @@ class Environment extends Care {
   // Tables.
 
   table (name, options) {
-    return this.#table(name, options, false)
+    return this.#table(name, options, KINDS.table)
   }
 
   multimap (name, options) {
-    return this.#table(name, options, true)
+    return this.#table(name, options, KINDS.multimap)
   }
 
-  #table (name, options, isMulti) {
+  lsmTable (name, options) {
+    return this.#table(name, options, KINDS.lsm)
+  }
+
+  #table (name, options, kind) {
     // Closing waits for work.
     if (this.ambient === null) this.#check()
-    const Kind = isMulti ? Multimap : Table
-    const named = this.named(name, options, isMulti)
+    const named = this.named(name, options, kind)
     // One of another kind is refused now, and not when it is written.
-    rare.openTable(this.seat, name, isMulti, named.order)
-    return new Kind(this, named)
+    rare.openTable(this.seat, name, kind, named.order)
+    return new CLASSES[kind].Outside(this, named)
   }
 
   /** What a name and options mean. With a seat the table must be there. */
-  named (name, options, isMulti, seat) {
+  named (name, options, kind, seat) {
     if (typeof name !== 'string') throw new TypeError('a table has a string for a name')
-    const given = known(options, TABLE_OPTIONS, isMulti ? 'multimap' : 'table')
-    const kept = `${isMulti} ${name}`
+    const given = known(options, TABLE_OPTIONS[kind], Object.keys(KINDS)[kind])
+    const kept = `${kind} ${name}`
     if (options === undefined && seat === undefined && this.#named.has(kept)) {
       return this.#named.get(kept)
     }
-    const named = new Named(this, name, isMulti, given)
+    const named = new Named(name, kind, given)
     named.number = seat === undefined
-      ? rare.table(this.#env, name, isMulti, named.order)
-      : rare.openTable(seat, name, isMulti, named.order)
+      ? rare.table(this.#env, name, kind, named.order)
+      : rare.openTable(seat, name, kind, named.order)
     if (named.number < 0) {
       throw new HuonError('TableNotFound', `there is no table ${JSON.stringify(name)}`)
     }
@@ -160,6 +174,10 @@ class Environment extends Care {
 
   hasTable (name) {
     return this.tables().includes(name)
+  }
+
+  lsmTables () {
+    return rare.lsmTables(this.seat)
   }
 
   // Writes of a tick.

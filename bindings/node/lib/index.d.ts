@@ -61,6 +61,31 @@ export interface OpenOptions {
   mode?: number
   verify?: 'pages' | 'pagesAndValues' | 'never'
   readAhead?: 'ifItFits' | 'always' | 'never'
+  lsm?: LsmOptions
+}
+
+/** How write-optimised tables are kept: docs/LSM.md. The first four are stored with a new table. */
+export interface LsmOptions {
+  /** Runs of about the same size that are merged at a time: 2 to 1024, 8 by default. */
+  fan?: number
+  /** Bits of filters for each key: 0 (none) to 64, 12 by default. */
+  filterBits?: number
+  /** A transaction that puts fewer records adds them to the open run: 128 by default. */
+  small?: number
+  /** Bytes at which the open run is frozen: 256 KiB by default. */
+  openBytes?: number
+  /** Bytes up to which runs count as small: 64 KiB by default. */
+  baseBytes?: number
+  /** Bytes that a merge hands over in one transaction: 4 MiB by default. */
+  stepBytes?: number
+  /** Bytes that a transaction collects in memory before it makes a run: 64 MiB by default. */
+  batchBytes?: number
+  /** Bytes of filters kept in memory for a table: 64 MiB by default. */
+  filterMemory?: number
+  /** Runs at which a commit waits for merges, or helps: 512 by default. */
+  runsMax?: number
+  /** Milliseconds for which a merge is left to the process that made its last step: 10000. */
+  lease?: number
 }
 
 export type KeyEncoding = 'ordered' | 'string' | 'binary'
@@ -82,6 +107,8 @@ export interface TableOptions<V = any> {
   valueEncoding?: ValueEncoding | Codec<V>
   order?: Order
 }
+
+export type LsmTableOptions<V = any> = Omit<TableOptions<V>, 'order'>
 
 /** What comes out of a table to which bytes may be given as any `Uint8Array`. */
 export type Read<T> =
@@ -128,8 +155,8 @@ export interface Lazy<T> extends Iterable<T> {
   toArray (): T[]
 }
 
-/** A table as it is read. */
-export interface Reader<K, V> extends Iterable<Entry<K, V>> {
+/** A table of any kind as it is read. */
+export interface Records<K, V> extends Iterable<Entry<K, V>> {
   readonly name: string
   get (key: K): Read<V> | undefined
   has (key: K): boolean
@@ -141,8 +168,19 @@ export interface Reader<K, V> extends Iterable<Entry<K, V>> {
   first (options?: RangeOptions<K>): Entry<K, V> | undefined
   last (options?: RangeOptions<K>): Entry<K, V> | undefined
   count (bounds?: Bounds<K>): number
+}
+
+/** A table as it is read. */
+export interface Reader<K, V> extends Records<K, V> {
   /** The next number of `takeSequence`. */
   sequence (): number
+}
+
+/**
+ * A write-optimised table as it is read. A lookup asks the filter of each run, a range merges the
+ * runs, and `count` reads what it counts.
+ */
+export interface LsmReader<K, V> extends Records<K, V> {
 }
 
 /** The same of a multimap, where a key may have many values, in their order. */
@@ -205,6 +243,24 @@ export interface MultiWriter<K, V> extends MultiReader<K, V> {
   takeSequence (count?: number): number
 }
 
+export interface LsmPutOptions<V> extends PutOptions<V> {
+  /** The key counts as absent from then on: a Date, or milliseconds since 1970. No condition. */
+  until?: Date | number
+}
+
+/** A write-optimised table in a write transaction. Changes look for nothing that is there. */
+export interface LsmWriter<K, V> extends LsmReader<K, V> {
+  /** True; false if its condition does not hold, which takes a lookup. */
+  put (key: K, value: V, options?: LsmPutOptions<V>): boolean
+  putMany (records: Iterable<readonly [K, V]>): number
+  remove (key: K): void
+  /** Costs as much as one removal, whatever it holds. */
+  removeRange (bounds?: Bounds<K>): void
+  clear (): void
+  /** Deletes the table; the next put makes it anew. */
+  drop (): void
+}
+
 /** What changes a table outside of a transaction: all changes of a tick are one, and promised. */
 type Promised<W> = {
   [Name in keyof W]: W[Name] extends (...args: infer A) => infer R
@@ -229,6 +285,72 @@ export interface Multimap<K = Key, V = Key>
   removeSync (key: K, value: V): boolean
 }
 
+/** A write-optimised table. In the work of a transaction it is the transaction's. */
+export interface LsmTable<K = Key, V = any>
+  extends LsmReader<K, V>,
+  Promised<Pick<LsmWriter<K, V>,
+    Exclude<Changes, 'append' | 'removeAll' | 'create' | 'takeSequence'>>> {
+  put (key: K, value: V, options?: LsmPutOptions<V>): Promise<boolean>
+  putSync (key: K, value: V, options?: LsmPutOptions<V>): boolean
+  removeSync (key: K): void
+  /** What it consists of in the newest snapshot, and what it has cost. */
+  stat (): Promise<LsmStat>
+  /** Reads every run of the newest snapshot. */
+  check (): Promise<{ problems: string[] }>
+  /** `compactLsm` of this table. */
+  compact (options?: Omit<LsmCompactOptions, 'table'>): Promise<number>
+}
+
+export interface LsmStat {
+  runs: number
+  /** Of all runs: a key that is in several counts in each, as a tombstone does. */
+  records: number
+  tombstones: number
+  /** Of runs, about. */
+  bytes: number
+  filterBytes: number
+  /** That are to be merged until the policy is content. */
+  debtBytes: number
+  /** That commits of all processes have put since the table was made. */
+  totalPutBytes: number
+  /** That merges of all processes have written. */
+  totalMergedBytes: number
+  /** Commits of this thread's environment that waited, as there were too many runs. */
+  stalls: number
+  stallMs: number
+  /** Merges after commits that failed. */
+  failures: number
+  /** Deletes of ranges that merges have not yet made everywhere. */
+  rangeDeletes: number
+  openRecords: number
+  /** The name of the table's merge operator, or ''. */
+  operator: string
+  fan: number
+  filterBits: number
+  /** Frozen runs by size, the smallest first. */
+  classes: { class: number, runs: number, records: number, bytes: number }[]
+}
+
+export interface LsmCompactOptions extends Abortable {
+  /** The name of the only table that is merged; all by default. */
+  table?: string
+  /**
+   * `due`: until no merge is due, the default. `all`: all runs of a table to one, so that ranges
+   * are as fast as those of other tables. `shorten`: gives space that merges have left back.
+   */
+  how?: 'due' | 'all' | 'shorten'
+  /** Told after each step; if it throws, the work ends with that. */
+  onProgress?: (progress: { steps: number }) => void
+}
+
+/** Threads that merge runs of write-optimised tables, until they are stopped. */
+export class Compactor {
+  private constructor ()
+  /** Resolves when they have ended; rejected with what went wrong in them. */
+  stop (): Promise<void>
+  [Symbol.asyncDispose] (): Promise<void>
+}
+
 interface Transaction {
   readonly env: Environment
   readonly isEnded: boolean
@@ -236,6 +358,8 @@ interface Transaction {
   readonly id: number
   tables (): string[]
   hasTable (name: string): boolean
+  /** Names of write-optimised tables. */
+  lsmTables (): string[]
 }
 
 /** A snapshot of all tables, until it is ended. */
@@ -247,6 +371,9 @@ export interface ReadTransaction extends Transaction {
   /** The same of one that must be there. */
   openTable<K = Key, V = any> (name: string, options?: TableOptions<V>): Reader<K, V>
   openMultimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiReader<K, V>
+  lsmTable<K, V> (table: LsmTable<K, V>): LsmReader<K, V>
+  lsmTable<K = Key, V = any> (name: string, options?: LsmTableOptions<V>): LsmReader<K, V>
+  openLsmTable<K = Key, V = any> (name: string, options?: LsmTableOptions<V>): LsmReader<K, V>
   /** Moves on to the newest snapshot; whether there was a newer one. */
   renew (): boolean
   /** Until `unpark` a writer may have its pages, if it needs them; that throws `Evicted` then. */
@@ -299,6 +426,9 @@ export interface WriteTransaction extends Transaction {
   multimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiWriter<K, V>
   openTable<K = Key, V = any> (name: string, options?: TableOptions<V>): Writer<K, V>
   openMultimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): MultiWriter<K, V>
+  lsmTable<K, V> (table: LsmTable<K, V>): LsmWriter<K, V>
+  lsmTable<K = Key, V = any> (name: string, options?: LsmTableOptions<V>): LsmWriter<K, V>
+  openLsmTable<K = Key, V = any> (name: string, options?: LsmTableOptions<V>): LsmWriter<K, V>
   /** Commits on another thread; the id of the new snapshot. */
   commit (options?: { durability?: Durability }): Promise<number>
   commitSync (options?: { durability?: Durability }): number
@@ -372,8 +502,11 @@ export class Environment {
   /** A table, which need not be there before something is put into it. */
   table<K = Key, V = any> (name: string, options?: TableOptions<V>): Table<K, V>
   multimap<K = Key, V = Key> (name: string, options?: TableOptions<V>): Multimap<K, V>
+  /** A write-optimised table: docs/LSM.md says when to use one. The first put makes it. */
+  lsmTable<K = Key, V = any> (name: string, options?: LsmTableOptions<V>): LsmTable<K, V>
   tables (): string[]
   hasTable (name: string): boolean
+  lsmTables (): string[]
 
   read (): ReadTransaction
   /** Runs `work` with a snapshot, which ends with it. */
@@ -415,6 +548,10 @@ export class Environment {
   compact (
     options?: { target?: number, timeLimit?: number } & Long
   ): Promise<Record<string, unknown>>
+  /** Merges runs of write-optimised tables on another thread; how many steps that took. */
+  compactLsm (options?: LsmCompactOptions): Promise<number>
+  /** Starts threads that do so as runs come, until they are stopped, or it is closed. */
+  startCompactor (): Compactor
   /** The id of a commit after that one, by any thread or process; undefined if none came. */
   waitForCommit (
     options?: { after?: number, timeout?: number } & Abortable

@@ -4,6 +4,7 @@ const { rare } = require('./native')
 const { HuonError } = require('./errors')
 const { encodeKey, decodeKey, compareKeys } = require('./keys')
 const { Ticket } = require('./transaction')
+const { Compactor } = require('./care')
 const { Environment } = require('./environment')
 
 /** Opens the environment at a path, and creates it if it is missing. */
@@ -28,6 +29,7 @@ module.exports = {
   deleteFiles,
   Environment,
   Ticket,
+  Compactor,
   HuonError,
   encodeKey,
   decodeKey,

@@ -9,6 +9,8 @@ const {
   native, rare, memory, turn, room, done, shrink, ABSENT, FAILED, SIZES, failure
 } = require('./native')
 const { HuonError, known } = require('./errors')
+const { report } = require('./report')
+const { writeBytes } = require('./text')
 const {
   Bounds, Range, SHAPES, DISTINCT, OPTIONS, boundsOfKey
 } = require('./range')
@@ -24,6 +26,10 @@ const CLEAR = 6
 const DROP = 7
 const SEQUENCE = 8
 const CREATE = 9
+const PUT_UNTIL = 10
+
+/** Kinds of tables, by the numbers of the native part. */
+const KINDS = { table: 0, multimap: 1, lsm: 2 }
 
 /** How many keys are looked up with a call. */
 const MANY = 256
@@ -49,8 +55,8 @@ function checkBounds ({ prefix, gt, gte, lt, lte }) {
   }
 }
 
-/** How to read a table from a source: its number there, and its encodings. */
-class Reader {
+/** How to read records of any kind from a source: the table's number there, and its encodings. */
+class Records {
   constructor (source, named) {
     this.source = source
     this.named = named
@@ -185,12 +191,18 @@ class Reader {
     return done(native.count(this.source.seat, this.table, bounds.bits, from, to))
   }
 
+  get [Symbol.toStringTag] () { return this.constructor.name }
+}
+
+/** A table. */
+class Reader extends Records {
   sequence () {
     return this.source.sequenceOf(this.table)
   }
-
-  get [Symbol.toStringTag] () { return this.constructor.name }
 }
+
+/** A write-optimised table. */
+class LsmReader extends Records {}
 
 /** The same of a multimap. */
 class MultiReader extends Reader {
@@ -241,34 +253,41 @@ const isDone = answer => answer !== 0
 /** Of what is always done: a tick needs one promise for all of these. */
 const always = () => true
 const asNumber = answer => answer
+const nothing = () => undefined
 
 const CONDITIONS = ['ifNoExists', 'ifExists', 'ifValue']
 const MULTI_CONDITIONS = ['ifNoExists']
 
+/** Writes what a change needs into the input. */
+function changeOf ({ keys, values }, what, key, value, expected) {
+  const given = value === undefined ? undefined : values.prepare(value)
+  const wanted = expected === undefined ? undefined : values.prepare(expected)
+  const keyEnd = key === undefined ? 0 : keys.write(key, 0)
+  const valueEnd = given === undefined ? keyEnd : values.write(given, keyEnd)
+  const end = wanted === undefined ? valueEnd : values.write(wanted, valueEnd)
+  return new Change(what, 0, keyEnd,
+    given === undefined ? -1 : valueEnd - keyEnd, wanted === undefined ? -1 : end - valueEnd)
+}
+
+/** The change that removes a range. */
+function changeOfRange (reader, options) {
+  const given = known(options, OPTIONS.slice(0, 5), 'removeRange')
+  const bounds = boundsOf(reader, given, 'removeRange')
+  const [from, to] = bounds.write()
+  return new Change(REMOVE_RANGE, bounds.bits, from, to, -1)
+}
+
+/** What a put is, by its conditions. */
+function howToPut (options, names) {
+  const { ifNoExists = false, ifExists = false, ifValue } = known(options, names, 'put')
+  if (ifNoExists && (ifExists || ifValue !== undefined)) {
+    throw new TypeError('a key cannot be both there and not there')
+  }
+  return { what: ifNoExists ? PUT_NEW : ifExists ? UPDATE : PUT, expected: ifValue }
+}
+
 /** Gives readers the changes that they can make; `perform` does one, of which it has the bytes. */
 const writing = Base => class extends Base {
-  /** Writes what a change needs into the input. */
-  #change (what, key, value, expected) {
-    const { keys, values } = this
-    const given = value === undefined ? undefined : values.prepare(value)
-    const wanted = expected === undefined ? undefined : values.prepare(expected)
-    const keyEnd = key === undefined ? 0 : keys.write(key, 0)
-    const valueEnd = given === undefined ? keyEnd : values.write(given, keyEnd)
-    const end = wanted === undefined ? valueEnd : values.write(wanted, valueEnd)
-    return new Change(what, 0, keyEnd,
-      given === undefined ? -1 : valueEnd - keyEnd, wanted === undefined ? -1 : end - valueEnd)
-  }
-
-  /** What a put is, by its conditions. */
-  #how (options) {
-    const names = this.isMulti ? MULTI_CONDITIONS : CONDITIONS
-    const { ifNoExists = false, ifExists = false, ifValue } = known(options, names, 'put')
-    if (ifNoExists && (ifExists || ifValue !== undefined)) {
-      throw new TypeError('a key cannot be both there and not there')
-    }
-    return { what: ifNoExists ? PUT_NEW : ifExists ? UPDATE : PUT, expected: ifValue }
-  }
-
   put (key, value, options) {
     const isSure = options === undefined && !this.isMulti
     return this.perform(isSure ? always : isDone, () => this.changeOfPut(key, value, options))
@@ -276,13 +295,14 @@ const writing = Base => class extends Base {
 
   changeOfPut (key, value, options) {
     if (key === undefined || value === undefined) throw new TypeError('put wants a key and a value')
-    if (options === undefined) return this.#change(PUT, key, value)
-    const { what, expected } = this.#how(options)
-    return this.#change(what, key, value, expected)
+    if (options === undefined) return changeOf(this, PUT, key, value)
+    const names = this.isMulti ? MULTI_CONDITIONS : CONDITIONS
+    const { what, expected } = howToPut(options, names)
+    return changeOf(this, what, key, value, expected)
   }
 
   append (key, value) {
-    return this.perform(isDone, () => this.#change(APPEND, key, value))
+    return this.perform(isDone, () => changeOf(this, APPEND, key, value))
   }
 
   remove (key, options) {
@@ -291,28 +311,23 @@ const writing = Base => class extends Base {
 
   changeOfRemove (key, options) {
     if (key === undefined) throw new TypeError('remove wants a key')
-    return this.#change(REMOVE, key, undefined, known(options, ['ifValue'], 'remove').ifValue)
+    return changeOf(this, REMOVE, key, undefined, known(options, ['ifValue'], 'remove').ifValue)
   }
 
   removeRange (options) {
-    return this.perform(asNumber, () => {
-      const given = known(options, OPTIONS.slice(0, 5), 'removeRange')
-      const bounds = boundsOf(this, given, 'removeRange')
-      const [from, to] = bounds.write()
-      return new Change(REMOVE_RANGE, bounds.bits, from, to, -1)
-    })
+    return this.perform(asNumber, () => changeOfRange(this, options))
   }
 
   clear () {
-    return this.perform(() => undefined, () => this.#change(CLEAR))
+    return this.perform(nothing, () => changeOf(this, CLEAR))
   }
 
   drop () {
-    return this.perform(isDone, () => this.#change(DROP))
+    return this.perform(isDone, () => changeOf(this, DROP))
   }
 
   create () {
-    return this.perform(() => undefined, () => this.#change(CREATE))
+    return this.perform(nothing, () => changeOf(this, CREATE))
   }
 
   takeSequence (count = 1) {
@@ -329,19 +344,74 @@ const multiWriting = Base => class extends writing(Base) {
   remove (key, value) {
     return this.perform(isDone, () => {
       if (value === undefined) throw new TypeError('remove wants a key and a value; see removeAll')
-      return changeOfPair(this, REMOVE, key, value)
+      return changeOf(this, REMOVE, key, value)
     })
   }
 
   removeAll (key) {
-    return this.perform(asNumber, () => changeOfPair(this, REMOVE, key))
+    return this.perform(asNumber, () => {
+      if (key === undefined) throw new TypeError('removeAll wants a key')
+      return changeOf(this, REMOVE, key)
+    })
   }
 }
 
-function changeOfPair ({ keys, values }, what, key, value) {
-  const given = value === undefined ? undefined : values.prepare(value)
-  const end = keys.write(key, 0)
-  return new Change(what, 0, end, given === undefined ? -1 : values.write(given, end) - end, -1)
+/** The same of a write-optimised table, where changes do not look at what is there. */
+const lsmWriting = Base => class extends Base {
+  put (key, value, options) {
+    const answer = options === undefined ? always : isDone
+    return this.perform(answer, () => this.changeOfPut(key, value, options))
+  }
+
+  changeOfPut (key, value, options) {
+    if (key === undefined || value === undefined) throw new TypeError('put wants a key and a value')
+    if (options === undefined) return changeOf(this, PUT, key, value)
+    const { until, ...conditions } = known(options, [...CONDITIONS, 'until'], 'put')
+    const { what, expected } = howToPut(conditions, CONDITIONS)
+    if (until === undefined) return changeOf(this, what, key, value, expected)
+    if (what !== PUT || expected !== undefined) {
+      throw new TypeError('a put with an end has no condition')
+    }
+    return this.#changeUntil(key, value, until)
+  }
+
+  /** The end lies where a condition would. */
+  #changeUntil (key, value, until) {
+    const time = typeof until === 'number' ? until : until?.getTime?.()
+    if (!Number.isSafeInteger(time) || time < 0) {
+      throw new TypeError('until is a Date, or milliseconds since 1970')
+    }
+    const change = changeOf(this, PUT_UNTIL, key, value)
+    writeBytes(bytesOf(time), change.bytes)
+    return new Change(PUT_UNTIL, 0, change.key, change.value, TIME_BYTES)
+  }
+
+  remove (key) {
+    return this.perform(nothing, () => {
+      if (key === undefined) throw new TypeError('remove wants a key')
+      return changeOf(this, REMOVE, key)
+    })
+  }
+
+  removeRange (options) {
+    return this.perform(nothing, () => changeOfRange(this, options))
+  }
+
+  clear () {
+    return this.perform(nothing, () => changeOf(this, CLEAR))
+  }
+
+  drop () {
+    return this.perform(nothing, () => changeOf(this, DROP))
+  }
+}
+
+const TIME_BYTES = 8
+
+function bytesOf (time) {
+  const bytes = Buffer.alloc(TIME_BYTES)
+  bytes.writeBigUInt64LE(BigInt(time))
+  return bytes
 }
 
 /** Does a change in a transaction. */
@@ -400,6 +470,24 @@ const onItsOwn = Base => class extends Base {
 
 class Table extends onItsOwn(writing(Reader)) {}
 class Multimap extends onItsOwn(multiWriting(MultiReader)) {}
+
+class LsmTable extends onItsOwn(lsmWriting(LsmReader)) {
+  /** What it consists of, and what it has cost. */
+  stat () {
+    return report(this.source.askFor((env, job) => rare.lsmStat(env, job, this.table)))
+  }
+
+  /** Reads every run. */
+  check () {
+    return report(this.source.askFor((env, job) => rare.lsmCheck(env, job, this.table)))
+  }
+
+  /** Merges its runs on another thread; how many steps that took. */
+  compact (options) {
+    return this.source.compactLsm({ ...options, table: this.name })
+  }
+}
+class LsmInTransaction extends inTransaction(lsmWriting(LsmReader)) {}
 class MultimapInTransaction extends inTransaction(multiWriting(MultiReader)) {}
 
 class TableInTransaction extends inTransaction(writing(Reader)) {
@@ -439,6 +527,11 @@ class TableInTransaction extends inTransaction(writing(Reader)) {
   }
 }
 
-module.exports = {
-  always, REMOVE, Table, Multimap, TableInTransaction, MultimapInTransaction, Reader, MultiReader
-}
+/** The classes of a kind of tables: outside of transactions, in one that writes, to read. */
+const CLASSES = [
+  { Outside: Table, Inside: TableInTransaction, Reading: Reader },
+  { Outside: Multimap, Inside: MultimapInTransaction, Reading: MultiReader },
+  { Outside: LsmTable, Inside: LsmInTransaction, Reading: LsmReader }
+]
+
+module.exports = { always, REMOVE, KINDS, CLASSES }

@@ -2,9 +2,7 @@
 
 const { rare, ask } = require('./native')
 const { misuse, known } = require('./errors')
-const {
-  Reader, MultiReader, TableInTransaction, MultimapInTransaction
-} = require('./table')
+const { KINDS, CLASSES } = require('./table')
 
 /** A number that is no seat. */
 const ENDED = Number.MAX_SAFE_INTEGER
@@ -34,28 +32,42 @@ class Transaction {
     return this.tables().includes(name)
   }
 
+  /** The same of write-optimised tables. */
+  lsmTables () {
+    return rare.lsmTables(this.seat)
+  }
+
   /** A table: one of the environment, or by its name. */
   table (table, options) {
-    return this.#find(table, options, false)
+    return this.#find(table, options, KINDS.table)
   }
 
   multimap (table, options) {
-    return this.#find(table, options, true)
+    return this.#find(table, options, KINDS.multimap)
+  }
+
+  lsmTable (table, options) {
+    return this.#find(table, options, KINDS.lsm)
   }
 
   /** A table that must be there. */
   openTable (name, options) {
-    return this.of(this.env.named(name, options, false, this.seat))
+    return this.of(this.env.named(name, options, KINDS.table, this.seat))
   }
 
   openMultimap (name, options) {
-    return this.of(this.env.named(name, options, true, this.seat))
+    return this.of(this.env.named(name, options, KINDS.multimap, this.seat))
   }
 
-  #find (table, options, isMulti) {
-    if (typeof table === 'string') return this.of(this.env.named(table, options, isMulti))
-    if (table?.source !== this.env || table.isMulti !== isMulti) {
-      throw misuse(`no ${isMulti ? 'multimap' : 'table'} of this environment`)
+  openLsmTable (name, options) {
+    return this.of(this.env.named(name, options, KINDS.lsm, this.seat))
+  }
+
+  #find (table, options, kind) {
+    if (typeof table === 'string') return this.of(this.env.named(table, options, kind))
+    if (table?.source !== this.env || table.named.kind !== kind) {
+      const what = ['table', 'multimap', 'write-optimised table'][kind]
+      throw misuse(`no ${what} of this environment`)
     }
     return this.of(table.named)
   }
@@ -83,7 +95,7 @@ class ReadTransaction extends Transaction {
   }
 
   make (named) {
-    return named.isMulti ? new MultiReader(this, named) : new Reader(this, named)
+    return new CLASSES[named.kind].Reading(this, named)
   }
 
   /** Moves on to the newest snapshot; whether there was a newer one. */
@@ -150,8 +162,7 @@ class WriteTransaction extends Transaction {
   }
 
   make (named) {
-    const Kind = named.isMulti ? MultimapInTransaction : TableInTransaction
-    return new Kind(this, named)
+    return new CLASSES[named.kind].Inside(this, named)
   }
 
   /** Ends it; `seat` may be taken. */

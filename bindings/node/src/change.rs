@@ -7,8 +7,10 @@
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
+use std::time::{Duration, UNIX_EPOCH};
 
 use huon::{Env, RawMulti, RawTable, WriteTxn};
+use huon_lsm::RawLsmTable;
 
 use crate::failure::{Failure, Result};
 use crate::reading::{Bounds, Span};
@@ -67,9 +69,10 @@ impl<'b> Change<'b> {
     /// Those of the engine: refusals leave the transaction as it was.
     pub(crate) fn apply(&self, writing: &mut Writing, no: usize, slot: &Slot) -> Result<f64> {
         writing.table(no, slot)?;
-        let answer = match slot.handle {
-            Handle::Table(table) => self.apply_to_table(&mut writing.txn, table),
-            Handle::Multi(multi) => self.apply_to_multi(&mut writing.txn, multi),
+        let answer = match &slot.handle {
+            Handle::Table(table) => self.apply_to_table(&mut writing.txn, *table),
+            Handle::Multi(multi) => self.apply_to_multi(&mut writing.txn, *multi),
+            Handle::Lsm(table) => self.apply_to_lsm(&mut writing.txn, table),
         };
         if self.what == what::DROP {
             writing.made.clear();
@@ -116,14 +119,37 @@ impl<'b> Change<'b> {
         Ok(f64::from(u8::from(is_done)))
     }
 
+    fn apply_to_lsm(&self, txn: &mut WriteTxn, table: &RawLsmTable) -> Result<f64> {
+        let (key, value) = (self.key, self.value.unwrap_or_default());
+        if self.what == what::PUT_UNTIL {
+            let until = UNIX_EPOCH.checked_add(Duration::from_millis(number(self.expected)?));
+            let until = until.ok_or_else(|| Failure::misuse("there is no such time"))?;
+            table.put_until(txn, key, value, until)?;
+            return Ok(1.0);
+        }
+        if self.expected.is_some() && table.get(txn, key)? != self.expected {
+            return Ok(0.0);
+        }
+        let is_done = match self.what {
+            what::PUT => table.put(txn, key, value).map(|()| true)?,
+            what::PUT_NEW => table.put_if_absent(txn, key, value)?,
+            what::UPDATE => table.update(txn, key, value)?,
+            what::REMOVE => table.delete(txn, key).map(|()| true)?,
+            what::REMOVE_RANGE => table.delete_range(txn, self.span().bounds()).map(|()| true)?,
+            what::CLEAR => table.clear(txn).map(|()| true)?,
+            what::DROP => table.drop_table(txn).map(|()| true)?,
+            _ => return Err(unknown()),
+        };
+        Ok(f64::from(u8::from(is_done)))
+    }
+
     fn span(&self) -> Span<'b> {
         Span::new(Bounds(self.flags), self.key, self.value.unwrap_or_default())
     }
 
     /// The value as a number.
     fn count(&self) -> Result<u64> {
-        let bytes = self.value.and_then(|value| value.try_into().ok());
-        bytes.map(u64::from_le_bytes).ok_or_else(|| Failure::misuse("a count has eight bytes"))
+        number(self.value)
     }
 }
 
@@ -139,11 +165,18 @@ pub(crate) mod what {
     pub(crate) const DROP: u32 = 7;
     pub(crate) const SEQUENCE: u32 = 8;
     pub(crate) const CREATE: u32 = 9;
+    /// What is expected is the time, in milliseconds since 1970.
+    pub(crate) const PUT_UNTIL: u32 = 10;
 
     /// Added to these: the next change belongs to the same group.
     pub(crate) const TOGETHER: u32 = 1 << 31;
     /// Added to these: its answer is wanted only if it is refused.
     pub(crate) const PLAIN: u32 = 1 << 30;
+}
+
+fn number(bytes: Option<&[u8]>) -> Result<u64> {
+    let bytes = bytes.and_then(|bytes| bytes.try_into().ok());
+    bytes.map(u64::from_le_bytes).ok_or_else(|| Failure::misuse("a number has eight bytes"))
 }
 
 fn unknown() -> Failure {

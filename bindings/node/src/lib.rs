@@ -17,6 +17,7 @@ mod care;
 mod change;
 mod failure;
 mod jobs;
+mod lsm;
 mod options;
 mod rare;
 #[allow(unsafe_code)]

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use huon::{Durability, Options, ReadAhead, Verify};
+use huon_lsm::LsmOptions;
 use napi_derive::napi;
 
 use crate::failure::{Failure, Result};
@@ -28,6 +29,52 @@ pub struct OpenOptions {
     pub mode: Option<f64>,
     pub verify: Option<String>,
     pub read_ahead: Option<String>,
+    pub lsm: Option<LsmOptionsGiven>,
+}
+
+/// The same of LSM tables.
+#[napi(object)]
+pub struct LsmOptionsGiven {
+    pub fan: Option<f64>,
+    pub filter_bits: Option<f64>,
+    pub small: Option<f64>,
+    pub open_bytes: Option<f64>,
+    pub base_bytes: Option<f64>,
+    pub step_bytes: Option<f64>,
+    pub batch_bytes: Option<f64>,
+    pub filter_memory: Option<f64>,
+    pub runs_max: Option<f64>,
+    pub lease: Option<f64>,
+}
+
+impl LsmOptionsGiven {
+    pub(crate) fn options(&self) -> Result<LsmOptions> {
+        let base = LsmOptions::default();
+        Ok(LsmOptions {
+            fan: whole(self.fan, base.fan)?,
+            filter_bits: whole(self.filter_bits, base.filter_bits)?,
+            small: whole(self.small, base.small)?,
+            open_bytes: whole(self.open_bytes, base.open_bytes)?,
+            base_bytes: whole(self.base_bytes, base.base_bytes)?,
+            step_bytes: whole(self.step_bytes, base.step_bytes)?,
+            batch_bytes: whole(self.batch_bytes, base.batch_bytes)?,
+            filter_memory: whole(self.filter_memory, base.filter_memory)?,
+            runs_max: whole(self.runs_max, base.runs_max)?,
+            lease: self.lease.map_or(Ok(base.lease), millis)?,
+            ..base
+        })
+    }
+}
+
+/// A number that must be a whole one, in the range of its type.
+fn whole<T: TryFrom<u64>>(given: Option<f64>, default: T) -> Result<T> {
+    let Some(number) = given else { return Ok(default) };
+    let is_whole = number >= 0.0 && number.fract() == 0.0 && number < u64::MAX as f64;
+    let fitting = is_whole.then_some(number as u64).and_then(|number| T::try_from(number).ok());
+    fitting.ok_or_else(|| Failure {
+        code: "Invalid",
+        text: format!("an option of LSM tables is {number}, which is out of its range"),
+    })
 }
 
 impl OpenOptions {

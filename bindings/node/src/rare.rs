@@ -8,8 +8,11 @@ use serde_json::to_string;
 
 use crate::failure::{Failure, Result as Res};
 use crate::jobs::{self, Answer, Stop, Watch};
-use crate::options::{OpenOptions, durability, millis};
-use crate::state::{self, Handle, Held, Named, Open, Seat, Slot, Source, State, Writing, in_txn};
+use crate::lsm::LsmTables;
+use crate::options::{LsmOptionsGiven, OpenOptions, durability, millis};
+use crate::state::{
+    self, Handle, Held, Kind, Named, Open, Seat, Slot, Source, State, Writing, in_txn,
+};
 
 /// What is thrown where it fails. The macro knows it by its name.
 pub(crate) type Result<T> = std::result::Result<T, napi::Error<String>>;
@@ -31,14 +34,17 @@ pub fn failure() -> Vec<String> {
 #[napi(catch_unwind)]
 pub fn open(path: Option<String>, options: OpenOptions) -> Result<f64> {
     with(|state| {
+        let lsm_options = options.lsm.as_ref().map(LsmOptionsGiven::options).transpose()?;
         let options = options.options()?;
         let env = match path {
             Some(path) => options.open(path)?,
             None => options.open_in_memory()?,
         };
+        let lsm = LsmTables::new(&env, lsm_options.unwrap_or_default())?;
         state.envs.add(Open {
             env,
             tables: Vec::new(),
+            lsm,
             worker: jobs::Worker::default(),
             committer: jobs::Worker::default(),
             closing: Stop::default(),
@@ -52,9 +58,12 @@ pub fn close(env: f64, job: f64) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
         let Open { env: closed, mut worker, .. } = state.envs.take(env)?;
-        state.seats.sweep(|seat| seat.env == env);
+        drop(state.seats.sweep(|seat| seat.env == env));
         state.running.end_backups(env);
+        let compactors = state.compactors.sweep(|merging| merging.env == env);
         worker.run(&mailbox, job, move || {
+            // What went wrong in them is for those that stop them.
+            drop(compactors);
             closed.close()?;
             Ok(Answer::Nothing)
         })
@@ -69,27 +78,27 @@ pub fn delete_files(path: String) -> Result<bool> {
 
 /// The number of a table, which is looked for when it is used.
 #[napi(catch_unwind)]
-pub fn table(env: f64, name: String, is_multi: bool, order: u32) -> Result<u32> {
+pub fn table(env: f64, name: String, kind: u32, order: u32) -> Result<u32> {
     with(|state| {
-        let named = Named { name, is_multi, order, is_made: true };
+        let named = Named { name, kind: Kind::of(kind)?, order, is_made: true };
         let open = state.env(env)?;
-        let handle = named.handle(Source::Env(&open.env))?.ok_or_else(missing)?;
+        let handle = named.handle(&open.lsm, Source::Env(&open.env))?.ok_or_else(missing)?;
         open.number(named, handle)
     })
 }
 
 /// The number of a table that is there, or -1.
 #[napi(catch_unwind)]
-pub fn open_table(seat: f64, name: String, is_multi: bool, order: u32) -> Result<i64> {
+pub fn open_table(seat: f64, name: String, kind: u32, order: u32) -> Result<i64> {
     with(|state| {
         let State { envs, seats, .. } = state;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
-        let named = Named { name, is_multi, order, is_made: false };
+        let named = Named { name, kind: Kind::of(kind)?, order, is_made: false };
         seat.wake(&open.env)?;
         let handle = match &seat.held {
-            Held::Write(writing) => named.handle(Source::Write(&writing.txn)),
-            Held::Read(txn) => named.handle(Source::Read(txn)),
+            Held::Write(writing) => named.handle(&open.lsm, Source::Write(&writing.txn)),
+            Held::Read(txn) => named.handle(&open.lsm, Source::Read(txn)),
             held => Err(state::no_view(held)),
         };
         seat.rest();
@@ -107,7 +116,7 @@ fn missing() -> Failure {
 impl Open {
     /// The number of a table: the one that it has already, if it was named so before.
     fn number(&mut self, named: Named, handle: Handle) -> Res<u32> {
-        let is_same = |slot: &Arc<Slot>| slot.named == named && slot.handle.is(handle);
+        let is_same = |slot: &Arc<Slot>| slot.named == named && slot.handle.is(&handle);
         let at = self.tables.iter().position(is_same).unwrap_or(self.tables.len());
         if at == self.tables.len() {
             self.tables.push(Arc::new(Slot { named, handle }));
@@ -117,10 +126,12 @@ impl Open {
 }
 
 impl Handle {
-    fn is(self, other: Handle) -> bool {
+    fn is(&self, other: &Handle) -> bool {
         match (self, other) {
             (Handle::Table(one), Handle::Table(two)) => one.words() == two.words(),
             (Handle::Multi(one), Handle::Multi(two)) => one.words() == two.words(),
+            // Handles of one name are of one table.
+            (Handle::Lsm(_), Handle::Lsm(_)) => true,
             _ => false,
         }
     }
@@ -146,12 +157,13 @@ pub fn sequence(seat: f64, table: f64) -> Result<f64> {
         let State { envs, seats, .. } = state;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = &open.slot(table)?.handle;
         seat.wake(&open.env)?;
-        let sequence = in_txn!(&seat.held, txn => Ok(match handle {
-            Handle::Table(table) => table.sequence(txn)?,
-            Handle::Multi(multi) => multi.sequence(txn)?,
-        }));
+        let sequence = in_txn!(&seat.held, txn => match handle {
+            Handle::Table(table) => Ok(table.sequence(txn)?),
+            Handle::Multi(multi) => Ok(multi.sequence(txn)?),
+            Handle::Lsm(_) => Err(Failure::from(huon::Error::TableKind)),
+        });
         seat.rest();
         Ok(sequence? as f64)
     })

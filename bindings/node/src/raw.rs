@@ -251,12 +251,13 @@ extern "C" fn get(env: napi_env, _: sys::napi_callback_info) -> napi_value {
         let key = input.get(..key as usize).ok_or_else(short)?;
         let seat = seats.get((u64::from(high) << 32 | u64::from(low)) as f64)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(f64::from(table))?.handle;
+        let handle = &open.slot(f64::from(table))?.handle;
         seat.wake(&open.env)?;
         let found = in_txn!(&seat.held, txn => {
             let value = match handle {
                 state::Handle::Table(table) => table.get(txn, key)?,
                 state::Handle::Multi(multi) => multi.values(txn, key)?.next().transpose()?,
+                state::Handle::Lsm(table) => table.get(txn, key)?,
             };
             sizes[0] = ABSENT;
             let Some(value) = value else { return Ok(ptr::null_mut()) };
@@ -279,12 +280,13 @@ extern "C" fn has(env: napi_env, info: sys::napi_callback_info) -> napi_value {
         let [key_bytes, value_bytes] = parts(memory.input(), [key, value.max(0.0)])?;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = &open.slot(table)?.handle;
         seat.wake(&open.env)?;
         let found = in_txn!(&seat.held, txn => Ok(match handle {
             state::Handle::Table(table) => table.contains(txn, key_bytes)?,
             state::Handle::Multi(multi) if value < 0.0 => multi.count_values(txn, key_bytes)? > 0,
             state::Handle::Multi(multi) => multi.contains(txn, key_bytes, value_bytes)?,
+            state::Handle::Lsm(table) => table.contains(txn, key_bytes)?,
         }));
         seat.rest();
         Ok(caller.number(f64::from(u8::from(found?))))
@@ -308,7 +310,7 @@ extern "C" fn get_many(env: napi_env, info: sys::napi_callback_info) -> napi_val
         let output = output.get_mut(at as usize..).ok_or_else(short)?;
         let seat = seats.get(seat_no)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = &open.slot(table)?.handle;
         seat.wake(&open.env)?;
         let mut tray = Tray::new(output, sizes, keys.len());
         let looked = in_txn!(&seat.held, txn => tray.look_up(txn, handle, &keys));
@@ -336,7 +338,7 @@ extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_v
         let (sizes, tail) = sizes.split_last_chunk_mut::<3>().ok_or_else(short)?;
         let seat = seats.get(seat_no)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = &open.slot(table)?.handle;
         let bounds = Bounds(bounds as u32);
         seat.wake(&open.env)?;
         let mut tray = Tray::new(output, sizes, max as usize);
@@ -361,7 +363,7 @@ extern "C" fn count(env: napi_env, info: sys::napi_callback_info) -> napi_value 
         let [from, to] = parts(memory.input(), [from, to])?;
         let seat = seats.get(seat)?;
         let open = envs.get(seat.env)?;
-        let handle = open.slot(table)?.handle;
+        let handle = &open.slot(table)?.handle;
         seat.wake(&open.env)?;
         let span = Range::new(Bounds(bounds as u32), from, to);
         let counted = in_txn!(&seat.held, txn => span.count(txn, handle));

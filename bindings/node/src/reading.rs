@@ -3,6 +3,7 @@
 use std::ops::Bound;
 
 use huon::{Bytes, MultiCursor, RawMulti, RawTable, Txn};
+use huon_lsm::RawLsmTable;
 
 use crate::failure::Result;
 use crate::state::Handle;
@@ -63,12 +64,13 @@ impl<'b> Span<'b> {
     }
 
     /// How many records it has.
-    pub(crate) fn count(&self, txn: &impl Txn, handle: Handle) -> Result<u64> {
+    pub(crate) fn count(&self, txn: &impl Txn, handle: &Handle) -> Result<u64> {
         Ok(match (handle, self.bounds()) {
             (Handle::Table(table), (Bound::Unbounded, Bound::Unbounded)) => table.len(txn)?,
             (Handle::Multi(multi), (Bound::Unbounded, Bound::Unbounded)) => multi.len(txn)?,
             (Handle::Table(table), range) => table.count(txn, range)?,
             (Handle::Multi(multi), range) => multi.count(txn, range)?,
+            (Handle::Lsm(table), range) => table.count(txn, range)?,
         })
     }
 }
@@ -125,16 +127,17 @@ impl<'m> Tray<'m> {
     pub(crate) fn fill(
         &mut self,
         txn: &impl Txn,
-        handle: Handle,
+        handle: &Handle,
         span: Span<'_>,
         from_value: &[u8],
     ) -> Result<bool> {
         match handle {
-            Handle::Table(table) => self.fill_from_table(txn, table, span),
+            Handle::Table(table) => self.fill_from_table(txn, *table, span),
             Handle::Multi(multi) if span.bounds.has(Bounds::DISTINCT) => {
-                self.fill_with_keys(txn, multi, span)
+                self.fill_with_keys(txn, *multi, span)
             }
-            Handle::Multi(multi) => self.fill_from_multi(txn, multi, span, from_value),
+            Handle::Multi(multi) => self.fill_from_multi(txn, *multi, span, from_value),
+            Handle::Lsm(table) => self.fill_from_lsm(txn, table, span),
         }
     }
 
@@ -150,6 +153,24 @@ impl<'m> Tray<'m> {
                 if !self.add(key, value) {
                     return Ok(true);
                 }
+            }
+        }
+        Ok(false)
+    }
+
+    fn fill_from_lsm(
+        &mut self,
+        txn: &impl Txn,
+        table: &RawLsmTable,
+        span: Span<'_>,
+    ) -> Result<bool> {
+        let mut records = table.range(txn, span.bounds())?;
+        let is_forward = !span.bounds.has(Bounds::REVERSE);
+        let value_bytes_max = if span.bounds.has(Bounds::KEYS_ONLY) { 0 } else { usize::MAX };
+        while let Some(record) = if is_forward { records.next() } else { records.next_back() } {
+            let (key, value) = record?;
+            if !self.add(key, &value[..value.len().min(value_bytes_max)]) {
+                return Ok(true);
             }
         }
         Ok(false)
@@ -189,7 +210,12 @@ impl<'m> Tray<'m> {
 
     /// Puts the value of each key there, with 1 before its length, or 0 for none. The rest is for
     /// another time where it is full.
-    pub(crate) fn look_up(&mut self, txn: &impl Txn, handle: Handle, keys: &[&[u8]]) -> Result<()> {
+    pub(crate) fn look_up(
+        &mut self,
+        txn: &impl Txn,
+        handle: &Handle,
+        keys: &[&[u8]],
+    ) -> Result<()> {
         for keys in keys.chunks(LOOKED_UP) {
             let count = self.count;
             self.look_up_some(txn, handle, keys)?;
@@ -200,7 +226,7 @@ impl<'m> Tray<'m> {
         Ok(())
     }
 
-    fn look_up_some(&mut self, txn: &impl Txn, handle: Handle, keys: &[&[u8]]) -> Result<()> {
+    fn look_up_some(&mut self, txn: &impl Txn, handle: &Handle, keys: &[&[u8]]) -> Result<()> {
         let mut is_full = false;
         let mut found = |value: Option<&[u8]>| {
             is_full = is_full || !self.add(&[], value.unwrap_or_default());
@@ -210,6 +236,7 @@ impl<'m> Tray<'m> {
         };
         match handle {
             Handle::Table(table) => Ok(table.get_many(txn, keys, |_, value| found(value))?),
+            Handle::Lsm(table) => Ok(table.get_many(txn, keys, |_, value| found(value))?),
             Handle::Multi(multi) => {
                 let mut failed = None;
                 multi.get_many(txn, keys, |_, mut values| match values.next().transpose() {

@@ -64,13 +64,15 @@ impl<T> Slab<T> {
     }
 
     /// Takes out all that `is_doomed`.
-    pub(crate) fn sweep(&mut self, is_doomed: impl Fn(&T) -> bool) {
+    pub(crate) fn sweep(&mut self, is_doomed: impl Fn(&T) -> bool) -> Vec<T> {
+        let mut taken = Vec::new();
         for at in 0..self.places.len() {
-            if self.places[at].1.as_ref().is_some_and(&is_doomed) {
-                self.places[at].1 = None;
+            if let Some(item) = self.places[at].1.take_if(|item| is_doomed(item)) {
+                taken.push(item);
                 self.vacate(at);
             }
         }
+        taken
     }
 
     /// A place of which all generations were used is never used again (L1).

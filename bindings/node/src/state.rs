@@ -7,9 +7,11 @@ use huon::{
     Definition, Env, MultiDef, Order, RawMulti, RawTable, ReadTxn, Resting, TableDef, Ticket,
     WriteTxn,
 };
+use huon_lsm::RawLsmTable;
 
 use crate::failure::{Failure, Result};
 use crate::jobs::{Mailbox, Running, Stop, Worker};
+use crate::lsm::{LsmTables, Merging};
 use crate::raw::Memory;
 use crate::slab::Slab;
 
@@ -18,6 +20,8 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) envs: Slab<Open>,
     pub(crate) seats: Slab<Seat>,
+    /// Threads that merge. They end behind transactions for which they may wait.
+    pub(crate) compactors: Slab<Merging>,
     /// What other threads do that can be stopped.
     pub(crate) running: Running,
     pub(crate) mailbox: Option<Arc<Mailbox>>,
@@ -42,6 +46,7 @@ impl State {
             memory: Memory::new(),
             envs: Slab::new("the environment is closed"),
             seats: Slab::new("the transaction has ended, or its environment was closed"),
+            compactors: Slab::new("the compactor has ended"),
             running: Running::new(),
             mailbox: None,
             failure: None,
@@ -66,6 +71,7 @@ impl State {
 pub(crate) struct Open {
     pub(crate) env: Env,
     pub(crate) tables: Vec<Arc<Slot>>,
+    pub(crate) lsm: LsmTables,
     /// Writes, and waits for the writer lock.
     pub(crate) worker: Worker,
     /// Commits what JavaScript has filled.
@@ -87,10 +93,30 @@ impl Open {
 #[derive(Clone, PartialEq)]
 pub(crate) struct Named {
     pub(crate) name: String,
-    pub(crate) is_multi: bool,
+    pub(crate) kind: Kind,
     pub(crate) order: u32,
     /// It is made when something is put into it.
     pub(crate) is_made: bool,
+}
+
+/// What a table is.
+#[derive(Clone, Copy, PartialEq)]
+pub(crate) enum Kind {
+    Table,
+    Multi,
+    Lsm,
+}
+
+impl Kind {
+    /// By the number that JavaScript has for it.
+    pub(crate) fn of(number: u32) -> Result<Kind> {
+        Ok(match number {
+            0 => Kind::Table,
+            1 => Kind::Multi,
+            2 => Kind::Lsm,
+            _ => return Err(Failure::misuse("there is no such kind of tables")),
+        })
+    }
 }
 
 /// The same with its handle.
@@ -100,10 +126,11 @@ pub(crate) struct Slot {
 }
 
 /// A table's handle, good in all transactions of its environment.
-#[derive(Clone, Copy)]
+#[derive(Clone)]
 pub(crate) enum Handle {
     Table(RawTable),
     Multi(RawMulti),
+    Lsm(RawLsmTable),
 }
 
 /// Where a handle comes from.
@@ -114,19 +141,36 @@ pub(crate) enum Source<'a> {
     Read(&'a ReadTxn),
     /// The same.
     Write(&'a WriteTxn),
-    /// It is made if it is not.
-    Made(&'a mut WriteTxn),
 }
 
 impl Named {
     /// The handle, `None` if there is no such table.
-    pub(crate) fn handle(&self, source: Source<'_>) -> Result<Option<Handle>> {
+    pub(crate) fn handle(&self, lsm: &LsmTables, source: Source<'_>) -> Result<Option<Handle>> {
         let order = order(self.order)?;
-        Ok(if self.is_multi {
-            source.handle(&MultiDef::named(&self.name).ordered(order))?.map(Handle::Multi)
-        } else {
-            source.handle(&TableDef::named(&self.name).ordered(order))?.map(Handle::Table)
+        Ok(match self.kind {
+            Kind::Table => {
+                source.handle(&TableDef::named(&self.name).ordered(order))?.map(Handle::Table)
+            }
+            Kind::Multi => {
+                source.handle(&MultiDef::named(&self.name).ordered(order))?.map(Handle::Multi)
+            }
+            Kind::Lsm => lsm.table(&self.name, &source)?.map(Handle::Lsm),
         })
+    }
+
+    /// Makes it, if it is not there. An LSM table is made by its first put.
+    fn make(&self, txn: &mut WriteTxn) -> Result<()> {
+        let order = order(self.order)?;
+        match self.kind {
+            Kind::Table => {
+                let _: RawTable = txn.create_table(&TableDef::named(&self.name).ordered(order))?;
+            }
+            Kind::Multi => {
+                let _: RawMulti = txn.create_table(&MultiDef::named(&self.name).ordered(order))?;
+            }
+            Kind::Lsm => (),
+        }
+        Ok(())
     }
 }
 
@@ -136,7 +180,6 @@ impl Source<'_> {
             Source::Env(env) => Some(env.table(def)?),
             Source::Read(txn) => txn.open_table(def)?,
             Source::Write(txn) => txn.open_table(def)?,
-            Source::Made(txn) => Some(txn.create_table(def)?),
         })
     }
 }
@@ -239,7 +282,7 @@ impl Writing {
     #[inline]
     pub(crate) fn table(&mut self, number: usize, slot: &Slot) -> Result<()> {
         if slot.named.is_made && !self.made.get(number).is_some_and(|made| *made) {
-            slot.named.handle(Source::Made(&mut self.txn))?;
+            slot.named.make(&mut self.txn)?;
             if self.made.len() <= number {
                 self.made.resize(number + 1, false);
             }

@@ -20,7 +20,7 @@ function members (name) {
   const [, of, body] = text.match(head) ?? assert.fail(name)
   const own = [...body.matchAll(/^ {2}(?:readonly )?(\w+)(?: \(|\??: |<)/gm)].map(([, is]) => is)
   const [extended, promised] = of.split('Promised')
-  const outer = [...extended.matchAll(/\b(Reader|MultiReader|Writer|MultiWriter|Transaction)\b/g)]
+  const outer = [...extended.matchAll(/\b((?:Multi|Lsm)?(?:Reader|Writer)|Records|Transaction)\b/g)]
     .flatMap(([, is]) => [...members(is)])
   const without = [...(promised ?? '').matchAll(/'(\w+)'/g)].map(([, is]) => is)
   const changes = promised === undefined ? [] : CHANGES.filter(is => !without.includes(is))
@@ -53,20 +53,25 @@ function compare (object, name) {
 
 test('all that is named is there, and named', async t => {
   const env = huon.openInMemory()
-  const [table, tags] = [env.table('t'), env.multimap('m')]
+  const [table, tags, events] = [env.table('t'), env.multimap('m'), env.lsmTable('l')]
   await Promise.all([table.create(), tags.create()])
   compare(env, 'Environment')
   compare(table, 'Table')
   compare(tags, 'Multimap')
+  compare(events, 'LsmTable')
+  const compactor = env.startCompactor()
+  compare(compactor, 'Compactor')
   compare(table.range(), 'Lazy')
   const read = env.read()
   compare(read, 'ReadTransaction')
   compare(read.table(table), 'Reader')
   compare(read.multimap(tags), 'MultiReader')
+  compare(read.lsmTable(events), 'LsmReader')
   await env.transaction(txn => {
     compare(txn, 'WriteTransaction')
     compare(txn.table(table), 'Writer')
     compare(txn.multimap(tags), 'MultiWriter')
+    compare(txn.lsmTable(events), 'LsmWriter')
     const savepoint = txn.savepoint()
     compare(savepoint, 'Savepoint')
     savepoint.release()

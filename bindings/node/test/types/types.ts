@@ -4,7 +4,8 @@ import type { Readable } from 'node:stream'
 
 import {
   open, openInMemory, encodeKey, compareKeys, HuonError,
-  Ticket, type Codec, type Entry, type Key, type Lazy, type ReadTransaction, type Table
+  type Codec, type Compactor, type Entry, type Key, type Lazy, type ReadTransaction, type Table,
+  Ticket
 } from 'huon'
 import { HuonLevel } from 'huon/abstract-level'
 
@@ -104,6 +105,36 @@ async function waits (): Promise<void> {
   await env.sync({ signal: new AbortController() })
 }
 
+async function writeOptimised (): Promise<void> {
+  const env = openInMemory({ lsm: { fan: 4 } })
+  const events = env.lsmTable<[number, string], { kind: string }>('events')
+  is<ReturnType<typeof events.put>, Promise<boolean>>(true)
+  await events.put([1, 'a'], { kind: 'sale' }, { until: new Date() })
+  is<ReturnType<typeof events.remove>, Promise<void>>(true)
+  for (const { key, value } of events.range({ gte: [1, ''], reverse: true })) {
+    is<typeof key, [number, string]>(true)
+    is<typeof value.kind, string>(true)
+  }
+  await env.transaction(txn => {
+    const inside = txn.lsmTable(events)
+    is<ReturnType<typeof inside.remove>, void>(true)
+    // @ts-expect-error it is no ordinary table
+    txn.table(events)
+    // @ts-expect-error nothing says how many there were
+    inside.removeRange().toFixed()
+  })
+  const { debtBytes, classes } = await events.stat()
+  is<typeof debtBytes, number>(true)
+  classes[0]?.runs.toFixed()
+  await events.compact({ how: 'all', onProgress: ({ steps }) => { steps.toFixed() } })
+  // @ts-expect-error no such way
+  await env.compactLsm({ how: 'some' })
+  // @ts-expect-error keys of these tables are compared as bytes
+  env.lsmTable('x', { order: 'uint32' })
+  const compactor: Compactor = env.startCompactor()
+  await compactor.stop()
+}
+
 function rest (): void {
   const dates: Codec<Date> = {
     encode: date => Buffer.from(date.toISOString()),
@@ -123,7 +154,7 @@ function rest (): void {
   }
 }
 
-export { tables, transactions, waits, rest }
+export { tables, transactions, waits, writeOptimised, rest }
 
 async function level (): Promise<void> {
   const db = new HuonLevel<string, number>('a.huon', { valueEncoding: 'json', table: 't' })
