@@ -18,6 +18,9 @@ const KEEP = 64
 const DISTINCT = 128
 const KEYS_ONLY = 256
 
+/** The number of the order that a table was made with, whichever that is. */
+const STORED = 4
+
 /** How many records the first call fetches, and at most one. */
 const FIRST_BATCH = 16
 const BATCH_MAX = (SIZES - 3) / 2
@@ -198,6 +201,8 @@ class RangeIterator {
   #to
   #fromValue = null
   #left
+  /** How many records it has shown: where nobody knows how keys compare, it goes on by that. */
+  #shown = 0
   #shape
   #snapshot
   /** From where it began to read: a transaction that has ended by the next call is missed. */
@@ -266,6 +271,7 @@ class RangeIterator {
     this.#values = []
     const count = max > 0 ? this.#call(max) : 0
     this.#left -= count
+    if (this.#of.named.order === STORED) this.#shown += count
     this.#batch = Math.min(this.#batch * 4, BATCH_MAX)
     const { sizes } = memory
     const more = max > 0 && sizes[SIZES - 3] !== 0 && this.#left > 0
@@ -303,7 +309,7 @@ class RangeIterator {
     if (this.#batch > FIRST_BATCH && memory.at > memory.output.length / 2) turn()
     for (;;) {
       const count = done(native.nextBatch(
-        seat, this.#of.table, bits, from, fromValue, to, max, room()))
+        seat, this.#of.table, bits, from, fromValue, to, max, room(), this.#shown))
       if (count > NO_ROOM) return count
       turn(NO_ROOM - count)
     }

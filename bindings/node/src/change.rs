@@ -144,7 +144,7 @@ impl<'b> Change<'b> {
     }
 
     fn span(&self) -> Span<'b> {
-        Span::new(Bounds(self.flags), self.key, self.value.unwrap_or_default())
+        Span::new(Bounds(self.flags), self.key, self.value.unwrap_or_default(), 0)
     }
 
     /// The value as a number.

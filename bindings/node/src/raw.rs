@@ -325,12 +325,12 @@ extern "C" fn get_many(env: napi_env, info: sys::napi_callback_info) -> napi_val
 }
 
 /// nextBatch(seat, table, bounds, bytes of from, of the value after that, of to, how many at most,
-/// where in the output): how many records there are now; their lengths are in the sizes. The last
-/// three sizes say whether there are more, and, if it was asked for, the number of the seat with
-/// the snapshot to go on with. Below NO_ROOM: so many bytes the first record wants.
+/// where in the output, how many were shown): how many records there are now; their lengths are in
+/// the sizes. The last three sizes say whether there are more, and, if it was asked for, the number
+/// of the seat with the snapshot to go on with. Below NO_ROOM: so many bytes the first record wants.
 extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_value {
-    call(env, info, |caller, state, args: [f64; 8]| {
-        let [seat_no, table, bounds, from, from_value, to, max, at] = args;
+    call(env, info, |caller, state, args: [f64; 9]| {
+        let [seat_no, table, bounds, from, from_value, to, max, at, shown] = args;
         let State { memory, envs, seats, .. } = state;
         let (input, output, sizes) = memory.parts();
         let [from, from_value, to] = parts(input, [from, from_value, to])?;
@@ -342,7 +342,7 @@ extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_v
         let bounds = Bounds(bounds as u32);
         seat.wake(&open.env)?;
         let mut tray = Tray::new(output, sizes, max as usize);
-        let span = Range::new(bounds, from, to);
+        let span = Range::new(bounds, from, to, shown as usize);
         let more = in_txn!(&seat.held, txn => tray.fill(txn, handle, span, from_value));
         let (count, wanted) = (tray.count(), tray.wanted);
         let kept = match more {
@@ -365,7 +365,7 @@ extern "C" fn count(env: napi_env, info: sys::napi_callback_info) -> napi_value 
         let open = envs.get(seat.env)?;
         let handle = &open.slot(table)?.handle;
         seat.wake(&open.env)?;
-        let span = Range::new(Bounds(bounds as u32), from, to);
+        let span = Range::new(Bounds(bounds as u32), from, to, 0);
         let counted = in_txn!(&seat.held, txn => span.count(txn, handle));
         seat.rest();
         Ok(caller.number(counted? as f64))

@@ -42,10 +42,13 @@ pub(crate) struct Span<'b> {
     bounds: Bounds,
     from: Bound<&'b [u8]>,
     to: Bound<&'b [u8]>,
+    /// How many of its records were shown: where a function that is not known here compares the
+    /// keys, it goes on by that.
+    shown: usize,
 }
 
 impl<'b> Span<'b> {
-    pub(crate) fn new(bounds: Bounds, from: &'b [u8], to: &'b [u8]) -> Span<'b> {
+    pub(crate) fn new(bounds: Bounds, from: &'b [u8], to: &'b [u8], shown: usize) -> Span<'b> {
         let from = match () {
             () if !bounds.has(Bounds::FROM) => Bound::Unbounded,
             () if bounds.has(Bounds::FROM_EXCLUDED) => Bound::Excluded(from),
@@ -56,11 +59,16 @@ impl<'b> Span<'b> {
             () if bounds.has(Bounds::TO_INCLUDED) => Bound::Included(to),
             () => Bound::Excluded(to),
         };
-        Span { bounds, from, to }
+        Span { bounds, from, to, shown }
     }
 
     pub(crate) fn bounds(&self) -> (Bound<&'b [u8]>, Bound<&'b [u8]>) {
         (self.from, self.to)
+    }
+
+    /// Whether it is all of the table. What has shown a part of one whose order is not known was.
+    fn is_whole(&self) -> bool {
+        self.shown > 0 || matches!(self.bounds(), (Bound::Unbounded, Bound::Unbounded))
     }
 
     /// How many records it has.
@@ -131,13 +139,21 @@ impl<'m> Tray<'m> {
         span: Span<'_>,
         from_value: &[u8],
     ) -> Result<bool> {
-        match handle {
+        let filled = match handle {
             Handle::Table(table) => self.fill_from_table(txn, *table, span),
             Handle::Multi(multi) if span.bounds.has(Bounds::DISTINCT) => {
                 self.fill_with_keys(txn, *multi, span)
             }
             Handle::Multi(multi) => self.fill_from_multi(txn, *multi, span, from_value),
             Handle::Lsm(table) => self.fill_from_lsm(txn, table, span),
+        };
+        match (filled, handle) {
+            (Err(failure), _) if failure.code != "OrderUnknown" || !span.is_whole() => Err(failure),
+            (Err(_), Handle::Table(table)) => self.fill_behind(table.iter(txn)?, span),
+            (Err(_), Handle::Multi(multi)) if !span.bounds.has(Bounds::DISTINCT) => {
+                self.fill_behind(multi.iter(txn)?, span)
+            }
+            (filled, _) => filled,
         }
     }
 
@@ -153,6 +169,32 @@ impl<'m> Tray<'m> {
                 if !self.add(key, value) {
                     return Ok(true);
                 }
+            }
+        }
+        Ok(false)
+    }
+
+    /// From the records of a whole table, without those that were shown.
+    fn fill_behind<'t>(
+        &mut self,
+        records: impl DoubleEndedIterator<Item = huon::Result<(&'t [u8], &'t [u8])>>,
+        span: Span<'_>,
+    ) -> Result<bool> {
+        if span.bounds.has(Bounds::REVERSE) {
+            self.fill_from_all(records.rev().skip(span.shown))
+        } else {
+            self.fill_from_all(records.skip(span.shown))
+        }
+    }
+
+    fn fill_from_all<'t>(
+        &mut self,
+        records: impl Iterator<Item = huon::Result<(&'t [u8], &'t [u8])>>,
+    ) -> Result<bool> {
+        for record in records {
+            let (key, value) = record?;
+            if !self.add(key, value) {
+                return Ok(true);
             }
         }
         Ok(false)
