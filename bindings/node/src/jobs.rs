@@ -157,6 +157,11 @@ pub(crate) fn apart(
     spawn("huon-job", move || mailbox.answer(number, Box::new(work)))
 }
 
+/// Drops something in a thread for which no other waits; here, if the system starts none.
+pub(crate) fn drop_apart(what: impl Send + 'static) {
+    let _ = spawn("huon-end", move || drop(what));
+}
+
 fn spawn(name: &str, work: impl FnOnce() + Send + 'static) -> Result<()> {
     thread::Builder::new()
         .name(name.to_owned())

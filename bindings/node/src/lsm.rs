@@ -1,6 +1,8 @@
 //! Write-optimised tables: LSM trees of the crate `huon-lsm`. They are read and changed as other
 //! tables are (`reading`, `change`).
 
+use std::mem::ManuallyDrop;
+
 use huon::{Env, Txn};
 use huon_lsm::{CompactorThread, Lsm, LsmOptions, LsmStat, RawLsmTable};
 use napi_derive::napi;
@@ -35,10 +37,18 @@ impl LsmTables {
     }
 }
 
-/// Threads that merge runs.
+/// Threads that merge runs. A program that exits must not wait for them, since they may wait for a
+/// writer in another process: they are stopped by `threads()` alone.
 pub(crate) struct Merging {
     pub(crate) env: f64,
-    threads: CompactorThread,
+    threads: ManuallyDrop<CompactorThread>,
+}
+
+impl Merging {
+    /// To be stopped where waiting for them is fine.
+    pub(crate) fn threads(self) -> CompactorThread {
+        ManuallyDrop::into_inner(self.threads)
+    }
 }
 
 /// Names of the LSM tables in a snapshot.
@@ -138,7 +148,7 @@ pub fn lsm_compact(env: f64, job: f64, table: Option<String>, how: u32) -> Resul
 #[napi(catch_unwind)]
 pub fn start_compactor(env: f64) -> Result<f64> {
     with(|state| {
-        let threads = state.env(env)?.lsm.0.compactor().spawn()?;
+        let threads = ManuallyDrop::new(state.env(env)?.lsm.0.compactor().spawn()?);
         state.compactors.add(Merging { env, threads })
     })
 }
@@ -146,9 +156,9 @@ pub fn start_compactor(env: f64) -> Result<f64> {
 /// Ends them. An error is that of their work.
 #[napi(catch_unwind)]
 pub fn stop_compactor(env: f64, job: f64, compactor: f64) -> Result<()> {
-    let Merging { threads, .. } = with(|state| state.compactors.take(compactor))?;
+    let merging = with(|state| state.compactors.take(compactor))?;
     apart(env, job, move |_, _| {
-        threads.stop()?;
+        merging.threads().stop()?;
         Ok(Answer::Nothing)
     })
 }

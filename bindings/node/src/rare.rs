@@ -8,7 +8,7 @@ use serde_json::to_string;
 
 use crate::failure::{Failure, Result as Res};
 use crate::jobs::{self, Answer, Stop, Watch};
-use crate::lsm::LsmTables;
+use crate::lsm::{LsmTables, Merging};
 use crate::options::{LsmOptionsGiven, OpenOptions, durability, millis};
 use crate::state::{
     self, Handle, Held, Kind, Named, Open, Seat, Slot, Source, State, Writing, in_txn,
@@ -63,7 +63,7 @@ pub fn close(env: f64, job: f64) -> Result<()> {
         let compactors = state.compactors.sweep(|merging| merging.env == env);
         worker.run(&mailbox, job, move || {
             // What went wrong in them is for those that stop them.
-            drop(compactors);
+            compactors.into_iter().map(Merging::threads).for_each(drop);
             closed.close()?;
             Ok(Answer::Nothing)
         })

@@ -10,7 +10,7 @@ use huon::{
 use huon_lsm::RawLsmTable;
 
 use crate::failure::{Failure, Result};
-use crate::jobs::{Mailbox, Running, Stop, Worker};
+use crate::jobs::{self, Mailbox, Running, Stop, Worker};
 use crate::lsm::{LsmTables, Merging};
 use crate::raw::Memory;
 use crate::slab::Slab;
@@ -20,7 +20,7 @@ pub(crate) struct State {
     pub(crate) memory: Memory,
     pub(crate) envs: Slab<Open>,
     pub(crate) seats: Slab<Seat>,
-    /// Threads that merge. They end behind transactions for which they may wait.
+    /// Threads that merge.
     pub(crate) compactors: Slab<Merging>,
     /// What other threads do that can be stopped.
     pub(crate) running: Running,
@@ -63,6 +63,9 @@ impl State {
 
     /// Everything open: the thread ends.
     pub(crate) fn end(&mut self) {
+        for merging in self.compactors.sweep(|_| true) {
+            jobs::drop_apart(merging.threads());
+        }
         *self = State::new();
     }
 }

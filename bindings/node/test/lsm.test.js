@@ -3,6 +3,7 @@
 // Write-optimised tables.
 
 const assert = require('node:assert/strict')
+const { spawnSync } = require('node:child_process')
 const { once } = require('node:events')
 const path = require('node:path')
 const test = require('node:test')
@@ -287,6 +288,24 @@ test('a worker may end while its threads merge', async t => {
   await table.put('after', 1)
   await table.compact({ how: 'all' })
   assert.deepEqual((await table.check()).problems, [])
+})
+
+test('a program ends while its threads wait for a writer in another process', async t => {
+  const env = environment(t, SMALL)
+  const table = env.lsmTable('t')
+  for (let n = 0; n < 40; n++) await table.putMany([[n, 1], [n + 100, 1], [-n, 1], [n / 7, 1]])
+  const held = await env.write()
+  const program = `
+    const { open } = require(${JSON.stringify(path.join(__dirname, '..'))})
+    const env = open(${JSON.stringify(env.path)}, ${JSON.stringify(SMALL)})
+    env.startCompactor()
+    const merging = env.compactLsm({ how: 'all' })
+    setTimeout(() => process.exit(7), 200)`
+  const { status } = spawnSync(process.execPath, ['-e', program], { timeout: 20_000 })
+  assert.equal(status, 7)
+  held.abort()
+  await table.compact({ how: 'all' })
+  assert.equal((await table.stat()).runs, 1)
 })
 
 test('kinds of tables are told apart, and wrong options refused', async t => {
