@@ -11,7 +11,9 @@ use pyo3::types::PyType;
 
 use crate::care;
 use crate::fault::{Fault, Res, value_error};
-use crate::options::{self, Callback};
+use crate::functions::Functions;
+use crate::lsm::{Lsm, Tables};
+use crate::options;
 use crate::read::{ReadTxn, Reading};
 use crate::write::{WriteTxn, Writer};
 
@@ -71,7 +73,9 @@ pub(crate) struct Env {
     path: Option<PathBuf>,
     /// The write transaction that was begun last, and the process that did.
     writer: Mutex<(Weak<Writer>, u32)>,
-    callback: Option<Arc<Callback>>,
+    functions: Arc<Functions>,
+    /// What is closed with it.
+    lsms: Mutex<Vec<Weak<Tables>>>,
     releases: bool,
 }
 
@@ -79,11 +83,11 @@ impl Env {
     pub(crate) fn new(
         env: huon::Env,
         path: Option<PathBuf>,
-        callback: Option<Arc<Callback>>,
+        functions: Arc<Functions>,
         releases: bool,
     ) -> Env {
         let (env, writer) = (RwLock::new(Some(env)), Mutex::new((Weak::new(), 0)));
-        Env { env, path, writer, callback, releases }
+        Env { env, path, writer, functions, lsms: Mutex::default(), releases }
     }
 
     /// The engine's handle, for one call.
@@ -98,7 +102,7 @@ impl Env {
 
     /// Whether this thread has the write transaction: a wait for it would have no end. `None`: no
     /// thread has it, as far as is known here.
-    fn thread_writes(&self) -> Option<bool> {
+    pub(crate) fn thread_writes(&self) -> Option<bool> {
         let writer = self.writer.try_lock().ok()?;
         let (writer, process) = &*writer;
         let writer = writer.upgrade().filter(|_| *process == std::process::id())?;
@@ -229,10 +233,13 @@ impl Env {
             Err(TryLockError::Poisoned(env)) => env.into_inner().take(),
             Err(TryLockError::WouldBlock) => return Err(Fault::InUse),
         };
-        if let Some(env) = env {
-            py.detach(|| env.close())?;
-        }
-        Ok(())
+        let Some(env) = env else { return Ok(()) };
+        let lsms = self.lsms.try_lock().map(|mut lsms| std::mem::take(&mut *lsms));
+        // What went wrong in their threads must not keep the environment open.
+        let lsms = lsms.into_iter().flatten().filter_map(|lsm| lsm.upgrade());
+        let ended = lsms.map(|lsm| lsm.close(py)).fold(Ok(()), Result::and);
+        py.detach(|| env.close())?;
+        ended
     }
 
     fn __enter__(slf: Py<Self>) -> Py<Self> {
@@ -247,6 +254,51 @@ impl Env {
         _traceback: Option<Bound<'_, PyAny>>,
     ) -> Res<()> {
         self.close(py)
+    }
+
+    /// Its write-optimised tables, with options of how they are kept. The first four are stored with
+    /// a table when it is made. They are closed with the environment.
+    #[pyo3(signature = (
+        *, fan=None, filter_bits=None, small=None, open_bytes=None, base_bytes=None,
+        step_bytes=None, batch_bytes=None, filter_memory=None, slack=None, runs_max=None,
+        lease=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
+    fn lsm(
+        slf: &Bound<'_, Self>,
+        fan: Option<u16>,
+        filter_bits: Option<u16>,
+        small: Option<u32>,
+        open_bytes: Option<u32>,
+        base_bytes: Option<u64>,
+        step_bytes: Option<usize>,
+        batch_bytes: Option<usize>,
+        filter_memory: Option<usize>,
+        slack: Option<usize>,
+        runs_max: Option<usize>,
+        lease: Option<f64>,
+    ) -> Res<Lsm> {
+        let base = huon_lsm::LsmOptions::default();
+        let options = huon_lsm::LsmOptions {
+            fan: fan.unwrap_or(base.fan),
+            filter_bits: filter_bits.unwrap_or(base.filter_bits),
+            small: small.unwrap_or(base.small),
+            open_bytes: open_bytes.unwrap_or(base.open_bytes),
+            base_bytes: base_bytes.unwrap_or(base.base_bytes),
+            step_bytes: step_bytes.unwrap_or(base.step_bytes),
+            batch_bytes: batch_bytes.unwrap_or(base.batch_bytes),
+            filter_memory: filter_memory.unwrap_or(base.filter_memory),
+            slack: slack.unwrap_or(base.slack),
+            runs_max: runs_max.unwrap_or(base.runs_max),
+            lease: lease.map(seconds).transpose()?.unwrap_or(base.lease),
+        };
+        let env = slf.get();
+        let lsm = huon_lsm::Lsm::with_options(&env.env()?, options)?;
+        let tables = Tables::new(lsm, env.functions.clone());
+        let mut lsms = env.lsms.try_lock().map_err(|_| Fault::InUse)?;
+        lsms.retain(|lsm| lsm.strong_count() > 0);
+        lsms.push(Arc::downgrade(&tables));
+        Ok(Lsm { tables, env: slf.clone().unbind() })
     }
 
     // ---- care
@@ -303,13 +355,11 @@ impl Env {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.callback.as_ref().map_or(Ok(()), |callback| callback.traverse(&visit))
+        self.functions.traverse(&visit)
     }
 
     fn __clear__(&self) {
-        if let Some(callback) = &self.callback {
-            callback.clear();
-        }
+        self.functions.clear();
     }
 
     fn __repr__(&self) -> String {
@@ -355,7 +405,7 @@ impl Env {
                 .unwrap_or_else(|| Error::Busy("another transaction writes".into()))
                 .into());
         };
-        let txn = WriteTxn::begin(txn, durability, self.releases, self.callback.clone());
+        let txn = WriteTxn::begin(txn, durability, self.releases, self.functions.clone());
         if let Ok(mut writer) = self.writer.try_lock() {
             *writer = (Arc::downgrade(txn.writer()), std::process::id());
         }

@@ -23,8 +23,21 @@ pub(crate) const ENDED: Fault = Fault::Misuse("the transaction has ended");
 impl From<Error> for Fault {
     #[cold]
     fn from(error: Error) -> Fault {
-        Fault::Engine(Box::new(error))
+        match error {
+            // Of a function of the caller's: see `of_function`.
+            Error::Decode(inner) => match inner.downcast::<PyErr>() {
+                Ok(raised) => Fault::Raised(*raised),
+                Err(inner) => Fault::Engine(Box::new(Error::Decode(inner))),
+            },
+            error => Fault::Engine(Box::new(error)),
+        }
     }
+}
+
+/// An exception on its way through the engine, from a function of the caller's.
+#[cold]
+pub(crate) fn of_function(raised: PyErr) -> Error {
+    Error::Decode(Box::new(raised))
 }
 
 impl From<PyErr> for Fault {

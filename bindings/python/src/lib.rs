@@ -10,12 +10,18 @@
 //!    transaction, and go on rightly while it changes its tables.
 
 mod array;
+mod batch;
 mod bytes;
 mod care;
 mod catalog;
+mod compactor;
 mod env;
 mod fault;
+mod functions;
 mod given;
+mod lsm;
+mod lsm_mapping;
+mod lsm_reports;
 mod multi;
 mod options;
 mod part;
@@ -32,9 +38,17 @@ mod write;
 #[pyo3::pymodule(gil_used = true)]
 mod _huon {
     #[pymodule_export]
+    use super::batch::LsmBatch;
+    #[pymodule_export]
     use super::care::delete;
     #[pymodule_export]
+    use super::compactor::{_stop_compactors, Compactor};
+    #[pymodule_export]
     use super::env::Env;
+    #[pymodule_export]
+    use super::lsm::{Lsm, LsmTable};
+    #[pymodule_export]
+    use super::lsm_mapping::LsmMapping;
     #[pymodule_export]
     use super::multi::MultiTable;
     #[pymodule_export]

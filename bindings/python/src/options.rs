@@ -1,11 +1,10 @@
 //! Opening: what may be chosen, in Python's words.
 
-use std::sync::{Arc, Mutex};
+use std::sync::Arc;
 use std::time::Duration;
 
 use huon::{Durability, ReadAhead, RetainingReader, SlowReader, SlowReaderAnswer, Verify};
 use pyo3::exceptions::PyKeyboardInterrupt;
-use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -13,6 +12,7 @@ use crate::bytes::FilePath;
 use crate::care;
 use crate::env::{Env, seconds};
 use crate::fault::{Fault, Res, value_error};
+use crate::functions::Functions;
 
 pub(crate) fn durability(text: &str) -> Res<Durability> {
     Ok(match text {
@@ -98,16 +98,12 @@ pub(crate) fn open(
     map_bytes.map(|bytes| options.map_bytes(bytes));
     write_buffer_bytes.map(|bytes| options.write_buffer_bytes(bytes));
     journal_bytes.map(|bytes| options.journal(bytes));
-    let callback = on_slow_reader.map(|function| Arc::new(Callback(Mutex::new(Some(function)))));
-    if let Some(callback) = &callback {
-        let callback = Arc::downgrade(callback);
+    let functions = Arc::<Functions>::default();
+    if let Some(function) = on_slow_reader {
+        let function = functions.first(b"slow readers", function);
         options.on_slow_reader(move |slow| {
-            // While the interpreter ends, no function can be called.
-            let asked = Python::try_attach(|py| {
-                let function = callback.upgrade()?.function(py)?;
-                Some(answer(py, &function, slow))
-            });
-            asked.flatten().unwrap_or(SlowReaderAnswer::GiveUp)
+            let asked = function.with(|py, function| Ok(answer(py, function, slow)));
+            asked.unwrap_or(SlowReaderAnswer::GiveUp)
         });
     }
     let path = path.map(|path| path.0);
@@ -115,34 +111,11 @@ pub(crate) fn open(
         Some(path) => options.open(path),
         None => options.open_in_memory(),
     })?;
-    Ok(Env::new(env, path, callback, release_gil))
-}
-
-/// The function that is asked about slow readers. The environment's object and its write
-/// transactions hold it, and the engine does not: so the garbage collector finds it where it leads
-/// back to the environment.
-pub(crate) struct Callback(Mutex<Option<Py<PyAny>>>);
-
-impl Callback {
-    fn function(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        self.0.try_lock().ok()?.as_ref().map(|function| function.clone_ref(py))
-    }
-
-    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        match self.0.try_lock().as_deref() {
-            Ok(Some(function)) => visit.call(function),
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn clear(&self) {
-        let taken = self.0.try_lock().ok().and_then(|mut function| function.take());
-        drop(taken);
-    }
+    Ok(Env::new(env, path, functions, release_gil))
 }
 
 /// Asks the callback; an exception is reported, and gives up. Ctrl-C gives up, and comes later.
-fn answer(py: Python<'_>, callback: &Py<PyAny>, slow: &SlowReader) -> SlowReaderAnswer {
+fn answer(py: Python<'_>, callback: &Bound<'_, PyAny>, slow: &SlowReader) -> SlowReaderAnswer {
     let asked = asked(py, callback, slow);
     asked.unwrap_or_else(|fault| {
         let error = PyErr::from(fault);
@@ -151,20 +124,20 @@ fn answer(py: Python<'_>, callback: &Py<PyAny>, slow: &SlowReader) -> SlowReader
             let interrupt = || py.import("_thread")?.call_method0("interrupt_main");
             drop(interrupt());
         } else {
-            error.write_unraisable(py, Some(callback.bind(py)));
+            error.write_unraisable(py, Some(callback));
         }
         SlowReaderAnswer::GiveUp
     })
 }
 
-fn asked(py: Python<'_>, callback: &Py<PyAny>, slow: &SlowReader) -> Res<SlowReaderAnswer> {
+fn asked(py: Python<'_>, callback: &Bound<'_, PyAny>, slow: &SlowReader) -> Res<SlowReaderAnswer> {
     let SlowReader { reader, own, retries, full, .. } = slow;
     let about = care::shown(py, reader as &RetainingReader)?;
     let about = about.cast_into::<PyDict>().map_err(PyErr::from)?;
     about.set_item("own", own)?;
     about.set_item("retries", retries)?;
     about.set_item("full", full)?;
-    let answer = callback.bind(py).call1((about,))?;
+    let answer = callback.call1((about,))?;
     Ok(match answer.extract::<Option<&str>>()? {
         Some("retry") => SlowReaderAnswer::Retry,
         Some("evict") => SlowReaderAnswer::Evict,

@@ -118,7 +118,7 @@ pub(crate) struct ReadTxn {
 }
 
 impl ReadTxn {
-    fn seat(&self) -> Seat {
+    pub(crate) fn seat(&self) -> Seat {
         Seat::Read(self.reading.clone())
     }
 }

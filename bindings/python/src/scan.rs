@@ -17,6 +17,7 @@ use pyo3::types::{PyBytes, PyDict, PySet};
 
 use crate::bytes::{Data, pair};
 use crate::fault::{Res, value_error};
+use crate::lsm::Handle;
 use crate::part::{Ends, Part, behind};
 use crate::seat::{Seat, look, look_detached};
 
@@ -38,6 +39,8 @@ pub(crate) enum Source {
     MultiKeys(RawMulti),
     /// The values of one key.
     MultiValues(RawMulti, Vec<u8>),
+    /// A write-optimised table.
+    Lsm(Handle),
 }
 
 /// What is shown of a record.
@@ -152,6 +155,7 @@ impl Scan {
                 return Err(value_error(
                     "a prefix is one of keys: the values of one key are bounded by start and stop",
                 )),
+            Source::Lsm(_) => Ok(()),
         })?;
         Ok(())
     }
@@ -231,6 +235,10 @@ impl Scan {
                 let keys = multi.keys_range(txn, (from, to))?;
                 fill!(batch, reverse, keys, |(key, _)| (key, &[]));
             }
+            Source::Lsm(lsm) => {
+                let lsm = lsm.raw()?;
+                fill!(batch, reverse, lsm.range(txn, (from, to))?, |(key, value)| (key, value));
+            }
             Source::MultiValues(..) => unreachable!("they are of one key"),
         }
         Ok(())
@@ -240,7 +248,8 @@ impl Scan {
     fn count(&self, py: Python<'_>, most: u64) -> Res<u64> {
         let most = most.min(self.part.limit.unwrap_or(u64::MAX));
         let bounds = self.part.bounds();
-        let count = if self.part.is_all() || most <= COUNTED_AT_ONCE {
+        let is_known = self.part.is_all() && !matches!(self.source, Source::Lsm(_));
+        let count = if is_known || most <= COUNTED_AT_ONCE {
             look!(&self.seat, |txn| self.source.count(txn, bounds, most))?
         } else {
             look_detached!(&self.seat, py, |txn| self.source.count(txn, bounds, most))
@@ -267,6 +276,8 @@ impl Scan {
             let is_there = match (&self.source, &value) {
                 (Source::Table(table), None) => table.contains(txn, &key)?,
                 (Source::Table(table), Some(value)) => table.get(txn, &key)? == Some(value),
+                (Source::Lsm(lsm), None) => lsm.raw()?.contains(txn, &key)?,
+                (Source::Lsm(lsm), Some(value)) => lsm.raw()?.get(txn, &key)? == Some(value),
                 (Source::MultiValues(..), _) => false,
                 (Source::Multi(multi), Some(value)) => multi.contains(txn, &key, value)?,
                 (Source::Multi(multi) | Source::MultiKeys(multi), _) => {
@@ -310,9 +321,11 @@ impl Scan {
 
 impl Source {
     /// How many records lie between these ends. From `most` on it may stop.
-    fn count(&self, txn: &impl huon::Txn, ends: Ends<'_>, most: u64) -> huon::Result<u64> {
+    fn count(&self, txn: &impl huon::Txn, ends: Ends<'_>, most: u64) -> Res<u64> {
         let is_all = ends == (Unbounded, Unbounded);
-        match self {
+        Ok(match self {
+            Source::Lsm(lsm) if most == u64::MAX => lsm.raw()?.count(txn, ends),
+            Source::Lsm(lsm) => sum(lsm.raw()?.range(txn, ends)?.map(|it| it.map(|_| 1)), most),
             Source::Table(table) if is_all => table.len(txn),
             Source::Table(table) => {
                 let leaves = table.range(txn, ends)?.leaves();
@@ -329,7 +342,7 @@ impl Source {
             Source::MultiValues(multi, key) => {
                 sum(multi.values_range(txn, key, ends)?.map(|value| value.map(|_| 1)), most)
             }
-        }
+        }?)
     }
 }
 

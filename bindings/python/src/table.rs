@@ -148,7 +148,7 @@ impl Table {
     /// view of a copy.
     fn view<'py>(&self, py: Python<'py>, key: Data<'_>) -> Res<Option<Bound<'py, PyAny>>> {
         match &self.seat {
-            Seat::Read(reading) => view::of(py, reading, self.raw, &key),
+            Seat::Read(reading) => view::of(py, reading, |txn| self.raw.get(txn, &key)),
             Seat::Write(_) => {
                 self.found(py, &key)?.map(|value| Ok(view::memory(&value)?)).transpose()
             }

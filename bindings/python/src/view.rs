@@ -10,7 +10,6 @@ use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
-use huon::RawTable;
 use pyo3::exceptions::PyBufferError;
 use pyo3::ffi;
 use pyo3::prelude::*;
@@ -30,15 +29,14 @@ pub(crate) struct View {
     spent: AtomicBool,
 }
 
-/// A memory view of the value of a key.
+/// A memory view of what `find` finds in the transaction.
 pub(crate) fn of<'py>(
     py: Python<'py>,
     reading: &Arc<Reading>,
-    table: RawTable,
-    key: &[u8],
+    find: impl FnOnce(&huon::ReadTxn) -> huon::Result<Option<&[u8]>>,
 ) -> Res<Option<Bound<'py, PyAny>>> {
     let opened = reading.opened()?;
-    let Some(value) = table.get(&*opened, key)? else { return Ok(None) };
+    let Some(value) = find(&opened)? else { return Ok(None) };
     if value.is_empty() {
         return Ok(Some(memory(&PyBytes::new(py, b""))?));
     }

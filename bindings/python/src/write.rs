@@ -19,7 +19,8 @@ use pyo3::types::{PyList, PyType};
 use crate::bytes::{Name, shown};
 use crate::catalog::{self, Types, Wanted};
 use crate::fault::{ENDED, Fault, Res};
-use crate::options::{self, Callback};
+use crate::functions::Functions;
+use crate::options;
 use crate::seat::Seat;
 use crate::ticket::Ticket;
 
@@ -45,8 +46,8 @@ pub(crate) struct Writer {
     /// The number of the thread that used it last, and the process that it belongs to.
     thread: AtomicU64,
     process: u32,
-    /// It is kept as long as it may be asked.
-    _callback: Option<Arc<Callback>>,
+    /// They are kept as long as they may be called.
+    _functions: Arc<Functions>,
     durability: Option<Durability>,
     pub(crate) releases: bool,
 }
@@ -254,7 +255,7 @@ impl WriteTxn {
         txn: huon::WriteTxn,
         durability: Option<Durability>,
         releases: bool,
-        callback: Option<Arc<Callback>>,
+        functions: Arc<Functions>,
     ) -> WriteTxn {
         let state = State { txn, levels: vec![OUTERMOST], levels_made: OUTERMOST, loading: false };
         let writer = Arc::new(Writer {
@@ -262,7 +263,7 @@ impl WriteTxn {
             changes: AtomicU64::new(0),
             thread: AtomicU64::new(this_thread()),
             process: std::process::id(),
-            _callback: callback,
+            _functions: functions,
             durability,
             releases,
         });
@@ -273,7 +274,7 @@ impl WriteTxn {
         &self.level.writer
     }
 
-    fn seat(&self) -> Seat {
+    pub(crate) fn seat(&self) -> Seat {
         Seat::Write(self.level.clone())
     }
 }

@@ -60,9 +60,14 @@ from ._errors import (
     WrongOrderError,
 )
 from ._huon import (
+    Compactor,
     Env,
     Items,
     Keys,
+    Lsm,
+    LsmBatch,
+    LsmMapping,
+    LsmTable,
     MultiTable,
     ReadTxn,
     Table,
@@ -79,6 +84,7 @@ _kinds: list[tuple[_Any, type]] = [
     (_abc.Mapping, ReadTxn),
     (_abc.Mapping, WriteTxn),
     (_abc.MutableMapping, Table),
+    (_abc.MutableMapping, LsmMapping),
     (_abc.KeysView, Keys),
     (_abc.ItemsView, Items),
     (_abc.ValuesView, Values),
@@ -90,6 +96,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "BusyError",
+    "Compactor",
     "CorruptError",
     "DecodeError",
     "Durability",
@@ -108,6 +115,10 @@ __all__ = [
     "KeyOrderError",
     "KeyTooLongError",
     "Keys",
+    "Lsm",
+    "LsmBatch",
+    "LsmMapping",
+    "LsmTable",
     "ManyValuesError",
     "MapFullError",
     "MapTooSmallError",

@@ -173,3 +173,60 @@ class SlowReader(TypedDict):
     own: bool
     retries: int
     full: bool
+
+
+LsmClass = TypedDict("LsmClass", {"class": int, "runs": int, "records": int, "bytes": int})
+"""Runs of about the same size: those of class 0 are the smallest."""
+
+
+class LsmStat(TypedDict):
+    """What a write-optimised table consists of and has cost: see ``LsmMapping.stat``."""
+
+    key_type: str
+    value_type: str
+    operator: str
+    fan: int
+    filter_bits: int
+    classes: list[LsmClass]
+    runs: int
+    has_open_run: bool
+    open_records: int
+    records: int
+    tombstones: int
+    bytes: int
+    filter_bytes: int
+    filter_bytes_in_memory: int
+    range_deletes: int
+    debt_bytes: int
+    merging_bytes: int
+    total_put_bytes: int
+    total_merged_bytes: int
+    total_write_amplification: float | None
+    put_bytes: int
+    merged_bytes: int
+    merges: int
+    steps: int
+    lost_steps: int
+    failures: int
+    stalls: int
+    stall_time: float
+
+
+class LsmRunCheck(TypedDict):
+    """A run, as a check has read it."""
+
+    id: int
+    number: int
+    table: str | bytes
+    is_open: bool
+    is_input: bool
+    records: int
+    tombstones: int
+    digest: int
+
+
+class LsmCheck(TypedDict):
+    """What a check of a write-optimised table found: see ``LsmMapping.check``."""
+
+    runs: list[LsmRunCheck]
+    problems: list[str]
