@@ -16,6 +16,7 @@ use serde::Serialize;
 use crate::bytes::FilePath;
 use crate::env::{Wait, seconds};
 use crate::fault::{Fault, Res};
+use crate::order;
 use crate::read::Reading;
 use crate::view;
 
@@ -63,7 +64,10 @@ impl Asked {
     ) -> Res<Bound<'py, PyAny>> {
         match self.raised {
             Some(error) => Err(Fault::Raised(error)),
-            None => shown(py, &done?),
+            None => {
+                order::raised()?;
+                shown(py, &done?)
+            }
         }
     }
 }

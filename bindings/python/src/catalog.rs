@@ -9,6 +9,7 @@ use pyo3::prelude::*;
 
 use crate::fault::Res;
 use crate::multi::MultiTable;
+use crate::order;
 use crate::seat::{Seat, look};
 use crate::table::Table;
 use crate::write::Level;
@@ -52,18 +53,24 @@ pub(crate) struct Types<'a> {
     pub(crate) names: (&'a str, &'a str),
     /// How many bytes each value of a multimap has, which is to be made.
     pub(crate) value_bytes: Option<u32>,
+    /// How keys compare, and values; where nothing is said, as the table was made.
+    pub(crate) orders: (Option<&'a Order>, Option<&'a Order>),
 }
 
-pub(crate) const ANY: Types<'_> = Types { names: ("", ""), value_bytes: None };
+pub(crate) const ANY: Types<'_> =
+    Types { names: ("", ""), value_bytes: None, orders: (None, None) };
 
-fn plain_def(name: &[u8], order: Order, types: Types<'_>) -> TableDef<Bytes, Bytes> {
-    let def = TableDef::named(name).ordered(order);
+/// `usual`: the order where none is named.
+fn plain_def(name: &[u8], usual: Order, types: Types<'_>) -> TableDef<Bytes, Bytes> {
+    let def = TableDef::named(name).ordered(types.orders.0.cloned().unwrap_or(usual));
     if types.names == ANY.names { def } else { def.type_names(types.names.0, types.names.1) }
 }
 
-fn multi_def(name: &[u8], order: Order, types: Types<'_>) -> MultiDef<Bytes, Bytes> {
-    let is_made = matches!(order, Order::Bytes);
-    let mut def = MultiDef::named(name).ordered(order.clone()).values_ordered(order);
+fn multi_def(name: &[u8], usual: Order, types: Types<'_>) -> MultiDef<Bytes, Bytes> {
+    let is_made = matches!(usual, Order::Bytes);
+    let keys = types.orders.0.unwrap_or(&usual).clone();
+    let values = types.orders.1.unwrap_or(&usual).clone();
+    let mut def = MultiDef::named(name).ordered(keys).values_ordered(values);
     if let Some(bytes) = types.value_bytes.filter(|_| is_made) {
         def = def.values_of_bytes(bytes);
     }
@@ -87,12 +94,21 @@ pub(crate) fn exists(seat: &Seat, name: &[u8]) -> Res<bool> {
 }
 
 impl Found {
-    fn object<'py>(self, py: Python<'py>, seat: Seat, name: &[u8]) -> Res<Bound<'py, PyAny>> {
+    fn object<'py>(
+        self,
+        py: Python<'py>,
+        seat: Seat,
+        name: &[u8],
+        (keys, values): (Option<&Order>, Option<&Order>),
+    ) -> Res<Bound<'py, PyAny>> {
         let (name, prefixes) = (name.into(), AtomicBool::new(false));
+        let is_compared = order::is_function(keys) || order::is_function(values);
         Ok(match self {
-            Found::Table(raw) => Bound::new(py, Table { seat, raw, name, prefixes })?.into_any(),
+            Found::Table(raw) => {
+                Bound::new(py, Table { seat, raw, name, prefixes, is_compared })?.into_any()
+            }
             Found::Multi(raw) => {
-                Bound::new(py, MultiTable { seat, raw, name, prefixes })?.into_any()
+                Bound::new(py, MultiTable { seat, raw, name, prefixes, is_compared })?.into_any()
             }
         })
     }
@@ -107,7 +123,7 @@ pub(crate) fn opened<'py>(
     types: Types<'_>,
 ) -> Res<Bound<'py, PyAny>> {
     match found(&seat, name, wanted, types)? {
-        Some(found) => found.object(py, seat, name),
+        Some(found) => found.object(py, seat, name, types.orders),
         None => Err(Error::TableNotFound.into()),
     }
 }
@@ -119,7 +135,7 @@ pub(crate) fn found_table<'py>(
     name: &[u8],
 ) -> Res<Option<Bound<'py, PyAny>>> {
     let found = found(&seat, name, Wanted::Any, ANY)?;
-    found.map(|found| found.object(py, seat, name)).transpose()
+    found.map(|found| found.object(py, seat, name, (None, None))).transpose()
 }
 
 /// A view of a transaction as of any mapping: a class of `collections.abc`.
@@ -127,8 +143,7 @@ pub(crate) fn view<'py>(txn: &Bound<'py, impl PyClass>, kind: &str) -> Res<Bound
     Ok(txn.py().import("collections.abc")?.getattr(kind)?.call1((txn,))?)
 }
 
-/// Opens a table, and makes it if it is missing. One that is there keeps its order; `types` are
-/// checked, where the caller names them.
+/// Opens a table, and makes it if it is missing. `types` are checked, where the caller names them.
 pub(crate) fn created<'py>(
     py: Python<'py>,
     level: &Arc<Level>,
@@ -139,15 +154,15 @@ pub(crate) fn created<'py>(
     let seat = Seat::Write(level.clone());
     let wanted = Wanted::of(Some(multi));
     let is_there = found(&seat, name, wanted, types)?.is_some();
-    let order = if is_there { Order::Stored } else { Order::Bytes };
+    let usual = if is_there { Order::Stored } else { Order::Bytes };
     let mut txn = level.changing()?;
     let made = if multi {
-        Found::Multi(txn.create_table(&multi_def(name, order, types))?)
+        Found::Multi(txn.create_table(&multi_def(name, usual, types))?)
     } else {
-        Found::Table(txn.create_table(&plain_def(name, order, types))?)
+        Found::Table(txn.create_table(&plain_def(name, usual, types))?)
     };
     drop(txn);
-    made.object(py, seat, name)
+    made.object(py, seat, name, types.orders)
 }
 
 /// Deletes a table with all that is in it.

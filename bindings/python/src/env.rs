@@ -126,7 +126,9 @@ impl Env {
 
     /// Begins a read transaction: a snapshot of the newest commit. Never waits.
     fn read(&self) -> Res<ReadTxn> {
-        Ok(ReadTxn { reading: Reading::new(self.env()?.read()?, self.releases) })
+        Ok(ReadTxn {
+            reading: Reading::new(self.env()?.read()?, self.functions.clone(), self.releases),
+        })
     }
 
     /// Begins the one write transaction, and waits for another one at most `timeout` seconds

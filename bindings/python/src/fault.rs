@@ -6,6 +6,8 @@ use huon::Error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 
+use crate::order;
+
 /// What goes wrong in a method: an error of the engine, a wrong call, or an exception.
 pub(crate) enum Fault {
     Engine(Box<Error>),
@@ -23,6 +25,9 @@ pub(crate) const ENDED: Fault = Fault::Misuse("the transaction has ended");
 impl From<Error> for Fault {
     #[cold]
     fn from(error: Error) -> Fault {
+        if let Err(raised) = order::raised() {
+            return raised;
+        }
         match error {
             // Of a function of the caller's: see `of_function`.
             Error::Decode(inner) => match inner.downcast::<PyErr>() {

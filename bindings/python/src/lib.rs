@@ -24,6 +24,7 @@ mod lsm_mapping;
 mod lsm_reports;
 mod multi;
 mod options;
+mod order;
 mod part;
 mod read;
 mod records;

@@ -375,7 +375,7 @@ impl LsmMapping {
     fn delete_many(&self, keys: &Bound<'_, PyAny>) -> Res<()> {
         let (table, py) = (self.handle.raw()?, keys.py());
         with_keys(keys, |keys| {
-            change_many(py, &self.seat, keys.len(), |txn| {
+            change_many(py, (&self.seat, false), keys.len(), |txn| {
                 keys.iter().try_for_each(|key| table.delete(txn, key))
             })
         })

@@ -10,6 +10,7 @@ use pyo3::types::{PyBytes, PyList};
 use crate::bytes::{Data, Name, shown};
 use crate::fault::{Res, key_error};
 use crate::given::{Chunk, in_chunks, with_keys};
+use crate::order;
 use crate::part::Part;
 use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
@@ -23,12 +24,14 @@ pub(crate) struct MultiTable {
     pub(crate) name: Box<[u8]>,
     /// See `Scan::new`.
     pub(crate) prefixes: AtomicBool,
+    /// A function of the caller's compares keys, or values.
+    pub(crate) is_compared: bool,
 }
 
 impl MultiTable {
     fn change<R>(&self, work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R>) -> Res<R> {
         let mut opened = level(&self.seat)?.changing()?;
-        Ok(work(&mut opened)?)
+        order::change(&mut opened, self.is_compared, work)
     }
 
     fn change_long<R: Send>(
@@ -38,7 +41,7 @@ impl MultiTable {
     ) -> Res<R> {
         let mut opened = level(&self.seat)?.changing()?;
         let txn: &mut huon::WriteTxn = &mut opened;
-        Ok(py.detach(move || work(txn))?)
+        py.detach(move || order::change(txn, self.is_compared, work))
     }
 
     /// The values of so many keys that the interpreter lock is given up meanwhile.
@@ -270,7 +273,7 @@ impl MultiTable {
         let py = values.py();
         with_keys(values, |values| {
             let (multi, key) = (self.raw, &*key);
-            change_many(py, &self.seat, values.len(), |txn| {
+            change_many(py, (&self.seat, self.is_compared), values.len(), |txn| {
                 multi.put_many(txn, key, values.iter().copied())
             })
         })

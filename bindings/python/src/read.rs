@@ -14,6 +14,8 @@ use pyo3::types::{PyList, PyType};
 use crate::bytes::{Name, shown};
 use crate::catalog::{self, Types, Wanted};
 use crate::fault::{ENDED, Fault, Res};
+use crate::functions::Functions;
+use crate::order;
 use crate::seat::Seat;
 
 const PARKED: Fault = Fault::Misuse("the transaction is parked: unpark it first");
@@ -31,6 +33,7 @@ pub(crate) struct Reading {
     views: AtomicUsize,
     /// It ends with its last view.
     leaving: AtomicBool,
+    pub(crate) functions: Arc<Functions>,
     pub(crate) releases: bool,
 }
 
@@ -50,11 +53,16 @@ impl Deref for Opened<'_> {
 }
 
 impl Reading {
-    pub(crate) fn new(txn: huon::ReadTxn, releases: bool) -> Arc<Reading> {
+    pub(crate) fn new(
+        txn: huon::ReadTxn,
+        functions: Arc<Functions>,
+        releases: bool,
+    ) -> Arc<Reading> {
         Arc::new(Reading {
             stage: RwLock::new(Stage::Open(txn)),
             views: AtomicUsize::new(0),
             leaving: AtomicBool::new(false),
+            functions,
             releases,
         })
     }
@@ -145,8 +153,12 @@ impl ReadTxn {
     }
 
     /// Opens a table; `multi` says of which kind it must be.
-    /// `key_type` and `value_type` name the types of what it holds, which are checked.
-    #[pyo3(signature = (name, *, multi=None, key_type="", value_type=""))]
+    /// `key_type` and `value_type` name the types of what it holds, which are checked. `order`, and
+    /// `value_order` of a multimap, are those that it was made with: see `WriteTxn.table`.
+    #[pyo3(signature = (
+        name, *, multi=None, key_type="", value_type="", order=None, value_order=None,
+    ))]
+    #[allow(clippy::too_many_arguments)]
     fn table<'py>(
         &self,
         py: Python<'py>,
@@ -154,8 +166,15 @@ impl ReadTxn {
         multi: Option<bool>,
         key_type: &str,
         value_type: &str,
+        order: Option<Bound<'py, PyAny>>,
+        value_order: Option<Bound<'py, PyAny>>,
     ) -> Res<Bound<'py, PyAny>> {
-        let types = Types { names: (key_type, value_type), value_bytes: None };
+        let functions = &self.reading.functions;
+        let [keys, values] = [order, value_order]
+            .map(|given| given.map(|given| order::order(&given, functions)).transpose());
+        let (keys, values) = (keys?, values?);
+        let orders = (keys.as_ref(), values.as_ref());
+        let types = Types { names: (key_type, value_type), value_bytes: None, orders };
         catalog::opened(py, self.seat(), &name, Wanted::of(multi), types)
     }
 

@@ -272,24 +272,26 @@ impl Scan {
             return Ok(false);
         };
         let value: Option<Data<'_>> = value;
-        look!(&self.seat, |txn| {
-            let is_there = match (&self.source, &value) {
-                (Source::Table(table), None) => table.contains(txn, &key)?,
-                (Source::Table(table), Some(value)) => table.get(txn, &key)? == Some(value),
-                (Source::Lsm(lsm), None) => lsm.raw()?.contains(txn, &key)?,
-                (Source::Lsm(lsm), Some(value)) => lsm.raw()?.get(txn, &key)? == Some(value),
-                (Source::MultiValues(..), _) => false,
-                (Source::Multi(multi), Some(value)) => multi.contains(txn, &key, value)?,
-                (Source::Multi(multi) | Source::MultiKeys(multi), _) => {
-                    multi.count_values(txn, &key)? > 0
-                }
-            };
-            if !is_there || !self.is_between(txn, &key)? {
-                return Ok(false);
+        look!(&self.seat, |txn| self.shows(txn, &key, value.as_deref()))
+    }
+
+    fn shows(&self, txn: &impl huon::Txn, key: &[u8], value: Option<&[u8]>) -> Res<bool> {
+        let is_there = match (&self.source, value) {
+            (Source::Table(table), None) => table.contains(txn, key)?,
+            (Source::Table(table), value) => table.get(txn, key)? == value,
+            (Source::Lsm(lsm), None) => lsm.raw()?.contains(txn, key)?,
+            (Source::Lsm(lsm), value) => lsm.raw()?.get(txn, key)? == value,
+            (Source::MultiValues(..), _) => false,
+            (Source::Multi(multi), Some(value)) => multi.contains(txn, key, value)?,
+            (Source::Multi(multi) | Source::MultiKeys(multi), _) => {
+                multi.count_values(txn, key)? > 0
             }
-            let Some(limit) = self.part.limit else { return Ok(true) };
-            Ok(self.count_before(txn, &key, value.as_deref(), limit)? < limit)
-        })
+        };
+        if !is_there || !self.is_between(txn, key)? {
+            return Ok(false);
+        }
+        let Some(limit) = self.part.limit else { return Ok(true) };
+        Ok(self.count_before(txn, key, value, limit)? < limit)
     }
 
     /// Whether a key that is there lies between the ends, as the table's order says.

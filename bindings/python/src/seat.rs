@@ -31,10 +31,11 @@ impl Seat {
 }
 
 /// `look!(seat, |txn| ..)`: does something with the engine's transaction, of either kind, and
-/// returns its result.
+/// returns its result. To be left by `?` only: what a
+/// function that compares keys has raised is asked for behind it.
 macro_rules! look {
-    ($seat:expr, |$txn:ident| $work:expr) => {
-        match $seat {
+    ($seat:expr, |$txn:ident| $work:expr) => {{
+        let looked = match $seat {
             $crate::seat::Seat::Read(reading) => {
                 let opened = reading.opened()?;
                 let $txn: &huon::ReadTxn = &opened;
@@ -45,14 +46,16 @@ macro_rules! look {
                 let $txn: &huon::WriteTxn = &opened;
                 $work
             }
-        }
-    };
+        };
+        $crate::order::raised()?;
+        looked
+    }};
 }
 
 /// The same without the interpreter lock; `$work` returns a result of the engine's.
 macro_rules! look_detached {
-    ($seat:expr, $py:expr, |$txn:ident| $work:expr) => {
-        match $seat {
+    ($seat:expr, $py:expr, |$txn:ident| $work:expr) => {{
+        let looked = match $seat {
             $crate::seat::Seat::Read(reading) => {
                 let opened = reading.opened()?;
                 let $txn: &huon::ReadTxn = &opened;
@@ -67,8 +70,10 @@ macro_rules! look_detached {
                     $work
                 })?
             }
-        }
-    };
+        };
+        $crate::order::raised()?;
+        looked
+    }};
 }
 
 pub(crate) use {look, look_detached};

@@ -12,6 +12,7 @@ use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyTuple};
 use crate::bytes::{Data, Name, shown};
 use crate::fault::{Fault, Res, key_error, value_error};
 use crate::given::{Chunk, in_chunks, with_keys};
+use crate::order;
 use crate::part::Part;
 use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
@@ -39,13 +40,14 @@ pub(crate) fn level(seat: &Seat) -> Res<&Arc<Level>> {
 /// A change of `count` records: many of them are made without the interpreter lock.
 pub(crate) fn change_many<R: Send>(
     py: Python<'_>,
-    seat: &Seat,
+    (seat, is_compared): (&Seat, bool),
     count: usize,
     work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R> + Send,
 ) -> Res<R> {
     let mut opened = level(seat)?.changing()?;
     let txn: &mut huon::WriteTxn = &mut opened;
-    Ok(if count < RELEASE_KEYS { work(txn)? } else { py.detach(move || work(txn))? })
+    let change = move || order::change(txn, is_compared, work);
+    if count < RELEASE_KEYS { change() } else { py.detach(change) }
 }
 
 /// A record as Python shows it: a pair.
@@ -66,6 +68,8 @@ pub(crate) struct Table {
     pub(crate) name: Box<[u8]>,
     /// See `Scan::new`.
     pub(crate) prefixes: AtomicBool,
+    /// A function of the caller's compares keys, or values.
+    pub(crate) is_compared: bool,
 }
 
 impl Table {
@@ -73,7 +77,7 @@ impl Table {
     #[inline]
     fn change<R>(&self, work: impl FnOnce(&mut huon::WriteTxn) -> huon::Result<R>) -> Res<R> {
         let mut opened = level(&self.seat)?.changing()?;
-        Ok(work(&mut opened)?)
+        order::change(&mut opened, self.is_compared, work)
     }
 
     /// The same without it, for what may take long.
@@ -84,7 +88,7 @@ impl Table {
     ) -> Res<R> {
         let mut opened = level(&self.seat)?.changing()?;
         let txn: &mut huon::WriteTxn = &mut opened;
-        Ok(py.detach(move || work(txn))?)
+        py.detach(move || order::change(txn, self.is_compared, work))
     }
 
     #[inline]
@@ -180,6 +184,7 @@ impl Table {
                     let txn: &huon::ReadTxn = &opened;
                     let mut shown = Vec::with_capacity(keys.len());
                     py.detach(|| table.get_many(txn, keys, |_, value| shown.push(value)))?;
+                    order::raised()?;
                     let values =
                         shown.iter().map(|value| value.map(|value| PyBytes::new(py, value)));
                     Ok(PyList::new(py, values)?)
@@ -418,7 +423,7 @@ impl Table {
         let py = keys.py();
         with_keys(keys, |keys| {
             let table = self.raw;
-            change_many(py, &self.seat, keys.len(), |txn| {
+            change_many(py, (&self.seat, self.is_compared), keys.len(), |txn| {
                 keys.iter().map(|key| table.remove(txn, key).map(u64::from)).sum()
             })
         })
@@ -562,7 +567,7 @@ impl Table {
             return Err(value_error("there must be as many values as keys"));
         }
         let (table, keys, values) = (self.raw, &*keys, &*values);
-        change_many(py, &self.seat, count, |txn| {
+        change_many(py, (&self.seat, self.is_compared), count, |txn| {
             (0..count).try_for_each(|i| {
                 let key = &keys[i * key_bytes..][..key_bytes];
                 table.put(txn, key, &values[i * value_bytes..][..value_bytes]).map(drop)

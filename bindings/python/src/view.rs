@@ -16,6 +16,7 @@ use pyo3::prelude::*;
 use pyo3::types::PyBytes;
 
 use crate::fault::{Res, value_error};
+use crate::order;
 use crate::read::Reading;
 
 /// What a memory view of a value is a view of: its `obj`.
@@ -36,7 +37,9 @@ pub(crate) fn of<'py>(
     find: impl FnOnce(&huon::ReadTxn) -> huon::Result<Option<&[u8]>>,
 ) -> Res<Option<Bound<'py, PyAny>>> {
     let opened = reading.opened()?;
-    let Some(value) = find(&opened)? else { return Ok(None) };
+    let found = find(&opened)?;
+    order::raised()?;
+    let Some(value) = found else { return Ok(None) };
     if value.is_empty() {
         return Ok(Some(memory(&PyBytes::new(py, b""))?));
     }

@@ -21,6 +21,7 @@ use crate::catalog::{self, Types, Wanted};
 use crate::fault::{ENDED, Fault, Res};
 use crate::functions::Functions;
 use crate::options;
+use crate::order;
 use crate::seat::Seat;
 use crate::ticket::Ticket;
 
@@ -47,7 +48,7 @@ pub(crate) struct Writer {
     thread: AtomicU64,
     process: u32,
     /// They are kept as long as they may be called.
-    _functions: Arc<Functions>,
+    functions: Arc<Functions>,
     durability: Option<Durability>,
     pub(crate) releases: bool,
 }
@@ -177,7 +178,8 @@ impl Level {
         let done = work(&mut |change| {
             let mut opened = self.waited(py)?;
             self.writer.changes.fetch_add(1, Ordering::Relaxed);
-            Ok(change(&mut opened)?)
+            change(&mut opened)?;
+            order::raised()
         });
         let mut opened = self.waited(py)?;
         opened.state().loading = false;
@@ -263,7 +265,7 @@ impl WriteTxn {
             changes: AtomicU64::new(0),
             thread: AtomicU64::new(this_thread()),
             process: std::process::id(),
-            _functions: functions,
+            functions,
             durability,
             releases,
         });
@@ -299,9 +301,13 @@ impl WriteTxn {
 
     /// Opens a table; `create` makes it if it is missing, `multi` says of which kind it must be.
     /// `key_type` and `value_type` name the types of what it holds, which other programs check.
-    /// `value_bytes`: all values of a multimap that is made have so many.
+    /// `value_bytes`: all values of a multimap that is made have so many. `order`: how keys compare,
+    /// and `value_order` the values of a key in a multimap: `bytes`, `reversed`, `u32`, `u64`, or a
+    /// name, which the table keeps, and a function of two of them that returns a number below 0, 0,
+    /// or above. It must be a total order, and the same in every program.
     #[pyo3(signature = (
         name, *, multi=None, create=false, key_type="", value_type="", value_bytes=None,
+        order=None, value_order=None,
     ))]
     #[allow(clippy::too_many_arguments)]
     fn table<'py>(
@@ -313,9 +319,16 @@ impl WriteTxn {
         key_type: &str,
         value_type: &str,
         value_bytes: Option<u32>,
+        order: Option<Bound<'py, PyAny>>,
+        value_order: Option<Bound<'py, PyAny>>,
     ) -> Res<Bound<'py, PyAny>> {
+        let functions = &self.level.writer.functions;
+        let [keys, values] = [order, value_order]
+            .map(|given| given.map(|given| order::order(&given, functions)).transpose());
+        let (keys, values) = (keys?, values?);
         let wanted = Wanted::of(multi);
-        let types = Types { names: (key_type, value_type), value_bytes };
+        let orders = (keys.as_ref(), values.as_ref());
+        let types = Types { names: (key_type, value_type), value_bytes, orders };
         if create {
             let many = wanted.is_multi(&self.seat(), &name)?;
             catalog::created(py, &self.level, &name, many, types)

@@ -77,7 +77,7 @@ from ._huon import (
     delete,
     open,
 )
-from ._reports import Durability
+from ._reports import Durability, Order
 from .typed import MultiDef, TableDef, TypedMultiTable, TypedTable
 
 _kinds: list[tuple[_Any, type]] = [
@@ -129,6 +129,7 @@ __all__ = [
     "NameTakenError",
     "NoPermissionError",
     "NotADatabaseError",
+    "Order",
     "OrderUnknownError",
     "OutOfMemoryError",
     "PageSizeError",

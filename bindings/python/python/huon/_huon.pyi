@@ -26,6 +26,7 @@ from ._reports import (
     EnvInfo,
     LsmCheck,
     LsmStat,
+    Order,
     Recovery,
     SlowReader,
     Stat,
@@ -175,7 +176,14 @@ class ReadTxn:
     def parked(self) -> bool: ...
     @overload
     def table(
-        self, name: _Name, *, multi: Literal[True], key_type: str = "", value_type: str = ""
+        self,
+        name: _Name,
+        *,
+        multi: Literal[True],
+        key_type: str = "",
+        value_type: str = "",
+        order: Order | None = None,
+        value_order: Order | None = None,
     ) -> MultiTable: ...
     @overload
     def table(
@@ -185,6 +193,8 @@ class ReadTxn:
         multi: Literal[False] | None = None,
         key_type: str = "",
         value_type: str = "",
+        order: Order | None = None,
+        value_order: Order | None = None,
     ) -> Table: ...
     def tables(self) -> list[str]: ...
     def __getitem__(self, key: _Name, /) -> Table: ...
@@ -226,6 +236,8 @@ class WriteTxn:
         key_type: str = "",
         value_type: str = "",
         value_bytes: int | None = None,
+        order: Order | None = None,
+        value_order: Order | None = None,
     ) -> MultiTable: ...
     @overload
     def table(
@@ -237,6 +249,8 @@ class WriteTxn:
         key_type: str = "",
         value_type: str = "",
         value_bytes: int | None = None,
+        order: Order | None = None,
+        value_order: Order | None = None,
     ) -> Table: ...
     def tables(self) -> list[str]: ...
     def __getitem__(self, key: _Name, /) -> Table: ...

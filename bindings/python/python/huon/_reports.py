@@ -1,6 +1,13 @@
 """The forms of reports: dictionaries, as ``json`` would read them."""
 
+from collections.abc import Callable
 from typing import Any, Literal, TypeAlias, TypedDict
+
+Order: TypeAlias = (
+    Literal["bytes", "reversed", "u32", "u64"] | tuple[str, Callable[[bytes, bytes], int]]
+)
+"""How keys compare: as bytes, from the first one or from the last; as numbers, little-endian; or as
+a function says, which has a name: it returns a number below 0, 0, or above."""
 
 Durability: TypeAlias = Literal["durable", "no_meta_sync", "lazy", "unsynced"]
 """What a commit waits for: until no power loss can take it away; for one flush; for nothing, with
