@@ -258,8 +258,8 @@ impl Env {
         self.close(py)
     }
 
-    /// Its write-optimised tables, with options of how they are kept. The first four are stored with
-    /// a table when it is made. They are closed with the environment.
+    /// Its write-optimised tables, with options of how they are kept. The first four are stored
+    /// with a table when it is made. They are closed with the environment.
     #[pyo3(signature = (
         *, fan=None, filter_bits=None, small=None, open_bytes=None, base_bytes=None,
         step_bytes=None, batch_bytes=None, filter_memory=None, slack=None, runs_max=None,

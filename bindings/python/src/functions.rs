@@ -25,14 +25,21 @@ pub(crate) struct Function {
 
 impl Functions {
     /// The function for something: the first one that was given for that.
-    pub(crate) fn first(self: &Arc<Functions>, what: &[u8], function: Py<PyAny>) -> Function {
-        // Only while the interpreter lock is held, so nothing waits for it.
+    pub(crate) fn first(
+        self: &Arc<Functions>,
+        py: Python<'_>,
+        what: &[u8],
+        function: &Py<PyAny>,
+    ) -> Function {
+        // Only while the interpreter lock is held, so nothing waits for it; and nothing of Python's
+        // is called meanwhile, as it would be if `function` were the last to hold its object.
         let mut known = self.0.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
         let found = known.iter().position(|(name, _)| name == what);
-        let at = found.unwrap_or_else(|| {
-            known.push((what.to_vec(), function));
-            known.len() - 1
-        });
+        let at = found.unwrap_or(known.len());
+        if found.is_none() {
+            known.push((what.to_vec(), function.clone_ref(py)));
+        }
+        drop(known);
         Function { of: Arc::downgrade(self), at }
     }
 

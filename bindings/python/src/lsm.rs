@@ -127,7 +127,7 @@ impl Lsm {
                 return Err(Fault::Raised(PyTypeError::new_err("merge is a name and a function")));
             }
             let what = [b"merge\0", &*name, b"\0", operator.as_bytes()].concat();
-            let function = self.tables.functions.first(&what, function.unbind());
+            let function = self.tables.functions.first(py, &what, function.as_unbound());
             def = def.merged_by(&operator, move |older, newer, both| {
                 merged(&function, older, newer, both)
             });

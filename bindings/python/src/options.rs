@@ -100,7 +100,7 @@ pub(crate) fn open(
     journal_bytes.map(|bytes| options.journal(bytes));
     let functions = Arc::<Functions>::default();
     if let Some(function) = on_slow_reader {
-        let function = functions.first(b"slow readers", function);
+        let function = functions.first(py, b"slow readers", &function);
         options.on_slow_reader(move |slow| {
             let asked = function.with(|py, function| Ok(answer(py, function, slow)));
             asked.unwrap_or(SlowReaderAnswer::GiveUp)

@@ -52,7 +52,7 @@ pub(crate) fn order(given: &Bound<'_, PyAny>, functions: &Arc<Functions>) -> Res
         return Err(Fault::Raised(PyTypeError::new_err(text)));
     }
     let what = [b"order\0", name.as_bytes()].concat();
-    let function = functions.first(&what, function.unbind());
+    let function = functions.first(given.py(), &what, function.as_unbound());
     ANY.store(true, atomic::Ordering::Relaxed);
     Ok(Order::custom(name, move |a, b| compare(&function, a, b)))
 }

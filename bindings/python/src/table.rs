@@ -93,14 +93,21 @@ impl Table {
 
     #[inline]
     fn found<'py>(&self, py: Python<'py>, key: &[u8]) -> Res<Option<Bound<'py, PyBytes>>> {
-        let table = self.raw;
         if self.seat.releases() {
-            let found = look_detached!(&self.seat, py, |txn| {
-                table.get(txn, key).map(|value| value.map(<[u8]>::to_vec))
-            });
-            return Ok(found.map(|value| PyBytes::new(py, &value)));
+            return self.found_detached(py, key);
         }
-        look!(&self.seat, |txn| Ok(table.get(txn, key)?.map(|value| PyBytes::new(py, value))))
+        look!(&self.seat, |txn| Ok(self.raw.get(txn, key)?.map(|value| PyBytes::new(py, value))))
+    }
+
+    /// Apart, so that the usual lookup stays short.
+    #[cold]
+    #[inline(never)]
+    fn found_detached<'py>(&self, py: Python<'py>, key: &[u8]) -> Res<Option<Bound<'py, PyBytes>>> {
+        let table = self.raw;
+        let found = look_detached!(&self.seat, py, |txn| {
+            table.get(txn, key).map(|value| value.map(<[u8]>::to_vec))
+        });
+        Ok(found.map(|value| PyBytes::new(py, &value)))
     }
 
     /// Looks many keys up, without the interpreter lock.
@@ -133,10 +140,11 @@ impl Table {
     fn get<'py>(
         &self,
         py: Python<'py>,
-        key: Data<'_>,
-        default: Option<Bound<'py, PyAny>>,
+        key: &Bound<'py, PyAny>,
+        default: Option<&Bound<'py, PyAny>>,
     ) -> Res<Option<Bound<'py, PyAny>>> {
-        Ok(self.found(py, &key)?.map(Bound::into_any).or(default))
+        let found = self.found(py, &key.extract::<Data<'_>>()?)?;
+        Ok(found.map(Bound::into_any).or_else(|| default.cloned()))
     }
 
     fn __getitem__<'py>(

@@ -301,10 +301,10 @@ impl WriteTxn {
 
     /// Opens a table; `create` makes it if it is missing, `multi` says of which kind it must be.
     /// `key_type` and `value_type` name the types of what it holds, which other programs check.
-    /// `value_bytes`: all values of a multimap that is made have so many. `order`: how keys compare,
-    /// and `value_order` the values of a key in a multimap: `bytes`, `reversed`, `u32`, `u64`, or a
-    /// name, which the table keeps, and a function of two of them that returns a number below 0, 0,
-    /// or above. It must be a total order, and the same in every program.
+    /// `value_bytes`: all values of a multimap that is made have so many. `order`: how keys
+    /// compare, and `value_order` the values of a key in a multimap: `bytes`, `reversed`, `u32`,
+    /// `u64`, or a name, which the table keeps, and a function of two of them that returns a number
+    /// below 0, 0, or above. It must be a total order, and the same in every program.
     #[pyo3(signature = (
         name, *, multi=None, create=false, key_type="", value_type="", value_bytes=None,
         order=None, value_order=None,

@@ -320,7 +320,13 @@ def test_a_function_that_raises(env: huon.Env, lsm: huon.Lsm) -> None:
             t = table.open(txn)
             t.merge(b"a", b"1")
             t.put_many((b"%d" % n, b"1") for n in range(50))
+    with pytest.raises(LookupError, match="no sum"):
+        with env.write() as txn:
+            t = table.open(txn)
+            for _ in range(2):
+                t.merge(b"never", b"1")
     with env.read() as txn:
+        assert b"never" not in table.open(txn), "a commit that needs the function fails"
         t = table.open(txn)
         uses: list[Callable[[], Any]] = [
             lambda: t[b"a"], lambda: t.get(b"a"), lambda: t.get_many([b"a"]),
