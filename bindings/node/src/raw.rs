@@ -327,7 +327,8 @@ extern "C" fn get_many(env: napi_env, info: sys::napi_callback_info) -> napi_val
 /// nextBatch(seat, table, bounds, bytes of from, of the value after that, of to, how many at most,
 /// where in the output, how many were shown): how many records there are now; their lengths are in
 /// the sizes. The last three sizes say whether there are more, and, if it was asked for, the number
-/// of the seat with the snapshot to go on with. Below NO_ROOM: so many bytes the first record wants.
+/// of the seat with the snapshot to go on with. Below NO_ROOM: how many bytes the first record
+/// wants.
 extern "C" fn next_batch(env: napi_env, info: sys::napi_callback_info) -> napi_value {
     call(env, info, |caller, state, args: [f64; 9]| {
         let [seat_no, table, bounds, from, from_value, to, max, at, shown] = args;

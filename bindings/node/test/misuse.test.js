@@ -42,7 +42,8 @@ test('nothing works after close, and closing again is fine', async t => {
   const promises = [
     () => env.transaction(() => 1), () => env.write(), () => env.check(), () => env.stat(),
     () => env.sync(), () => env.copyTo('x'), () => env.compact(), () => env.waitForCommit(),
-    () => env.flushed, () => env.whenFlushed(), () => write.commit(), () => write.commitTicket(), () => table.remove(1), () => tags.removeAll(1)
+    () => env.flushed, () => env.whenFlushed(), () => write.commit(), () => write.commitTicket(),
+    () => table.remove(1), () => tags.removeAll(1)
   ]
   for (const use of promises) await assert.rejects(use(), MISUSE, use.toString())
   read.end()
