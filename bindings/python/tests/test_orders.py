@@ -171,7 +171,8 @@ def test_an_exception_is_raised_and_nothing_is_changed(env: huon.Env) -> None:
             lambda: t.put(b"7", b"x"), lambda: t.insert(b"7", b"x"), lambda: t.delete(b"8"),
             lambda: t.put_many({b"9": b""}), lambda: t.delete_many(many), lambda: t.pop(b"8"),
             lambda: t.delete_range(b"7", b"99"), lambda: t.append(b"100000", b""),
-            lambda: t.bulk_append([(b"100000", b""), (b"100001", b"")]), lambda: t.replace(b"8", b""),
+            lambda: t.bulk_append([(b"100000", b""), (b"100001", b"")]),
+            lambda: t.replace(b"8", b""),
         ]
         before = list(t.items())
         for use in uses:
