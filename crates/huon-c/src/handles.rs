@@ -6,17 +6,21 @@
 //!     comes back only after [`GENERATIONS`] times the places that are free.
 //! H2. A place is never freed: any number can be looked up, and [`Words`] can be read whenever.
 //! H3. A lookup shares the object: it stays while it is used, even if another thread closes it
-//!     meanwhile. The object that a thread used last stays until it uses another one.
+//!     meanwhile. The object that a thread used last stays until it uses another one, or ends.
 //! H4. A forked child finds all of them, whatever other threads were doing: no lock is held for
 //!     more than an object's going in or out.
 
-use std::cell::{Cell, RefCell};
+mod recent;
+
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, OnceLock};
-use std::thread::LocalKey;
 
-use huon::{ForkGuard, ForkLock, ThisThread, hold_off};
+use huon::{ForkGuard, ForkLock, hold_off};
+
+pub use recent::Recent;
+#[doc(hidden)]
+pub use recent::{AtHand, ThreadEnd};
 
 /// The lowest bits are zero, as those of pointers are.
 const ZERO_BITS: u32 = 4;
@@ -125,33 +129,6 @@ impl<T> Handles<T> {
         if place.generation.load(Ordering::Relaxed) == generation { object.clone() } else { None }
     }
 
-    /// Does something with the object of a handle, by what the thread remembers; `None` if there is
-    /// none.
-    #[inline]
-    pub fn with<L: AsRef<Recent<T>>, R>(
-        &'static self,
-        kept: &'static LocalKey<L>,
-        handle: usize,
-        work: impl FnOnce(&Arc<T>) -> R,
-    ) -> Option<R> {
-        if !is_kept(kept) {
-            return self.looked_up(handle, work);
-        }
-        kept.with(|kept| kept.as_ref().with(self, handle, work))
-    }
-
-    #[cold]
-    #[inline(never)]
-    fn looked_up<R>(&self, handle: usize, work: impl FnOnce(&Arc<T>) -> R) -> Option<R> {
-        self.get(handle).map(|object| work(&object))
-    }
-
-    #[cold]
-    fn used(&'static self, handle: usize) -> Option<Used<T>> {
-        let (place, generation) = self.place(handle)?;
-        Some(Used { handle, generation, place, object: self.get(handle)?, me: ThisThread::get() })
-    }
-
     /// The objects that `is` wanted. Looks at all there are.
     pub fn all(&self, is: impl Fn(&T) -> bool) -> Vec<Arc<T>> {
         let places = self.blocks.iter().filter_map(OnceLock::get).flat_map(|block| block.iter());
@@ -242,170 +219,6 @@ fn index_of(handle: usize) -> usize {
     (handle >> (ZERO_BITS + GENERATION_BITS)) & ((1 << PLACE_BITS) - 1)
 }
 
-/// Whether the thread keeps that still. One that is about to end does not: destructors of the
-/// program's are run then, which may call us.
-#[inline(always)]
-pub(crate) fn is_kept<L>(kept: &'static LocalKey<L>) -> bool {
-    kept.try_with(|_| ()).is_ok()
-}
-
-/// The object that a thread used last: programs use one again and again, and looking it up takes a
-/// lock and a count that all threads share. To be kept in a `thread_local!`.
-pub struct Recent<T: 'static>(RefCell<Option<Used<T>>>);
-
-struct Used<T: 'static> {
-    handle: usize,
-    generation: u64,
-    place: &'static Place<T>,
-    object: Arc<T>,
-    me: ThisThread,
-}
-
-impl<T> Used<T> {
-    /// Whether it was not closed since. Costs a load.
-    #[inline]
-    fn is_open(&self) -> bool {
-        self.place.generation.load(Ordering::Acquire) == self.generation
-    }
-}
-
-impl<T> Recent<T> {
-    /// Nothing was used yet.
-    pub const fn new() -> Recent<T> {
-        Recent(RefCell::new(None))
-    }
-
-    /// Does something with the object of a handle; `None` if there is none.
-    #[inline]
-    pub fn with<R>(
-        &self,
-        all: &'static Handles<T>,
-        handle: usize,
-        work: impl FnOnce(&Arc<T>) -> R,
-    ) -> Option<R> {
-        let (mut recent, found);
-        let object = match self.0.try_borrow_mut() {
-            Ok(borrowed) => {
-                recent = borrowed;
-                match &*recent {
-                    Some(used) if used.handle == handle && used.is_open() => {}
-                    _ => *recent = Some(all.used(handle)?),
-                }
-                &recent.as_ref()?.object
-            }
-            // From within another work, as a comparator is called.
-            Err(_) => {
-                found = all.get(handle)?;
-                &found
-            }
-        };
-        Some(work(object))
-    }
-
-    /// The same for the object that was used last; `None` if the handle is another one's.
-    pub(crate) fn with_same<R>(
-        &self,
-        handle: usize,
-        work: impl FnOnce(&Arc<T>, ThisThread) -> Option<R>,
-    ) -> Option<R> {
-        let recent = self.0.try_borrow_mut().ok()?;
-        let used = recent.as_ref().filter(|used| used.handle == handle && used.is_open())?;
-        work(&used.object, used.me)
-    }
-
-    /// Lets go of the object of a handle, if it was used last.
-    pub fn forget(&self, handle: usize) {
-        if let Ok(mut recent) = self.0.try_borrow_mut() {
-            recent.take_if(|used| used.handle == handle);
-        }
-    }
-}
-
-impl<T> AsRef<Recent<T>> for Recent<T> {
-    fn as_ref(&self) -> &Recent<T> {
-        self
-    }
-}
-
-impl<T> Default for Recent<T> {
-    fn default() -> Recent<T> {
-        Recent::new()
-    }
-}
-
-/// The object whose handle a thread closed last, for the next one that it opens: so that costs no
-/// allocation, and its place changes hands only now and then. To be kept in a `thread_local!`.
-pub struct Spare<T: 'static>(Cell<Option<Kept<T>>>);
-
-struct Kept<T: 'static> {
-    all: &'static Handles<T>,
-    place: &'static Place<T>,
-    index: usize,
-    handle: usize,
-}
-
-impl<T> Spare<T> {
-    /// None yet.
-    pub const fn new() -> Spare<T> {
-        Spare(Cell::new(None))
-    }
-
-    /// Closes a handle, and keeps its object, if `rest` makes it fit for that; `false`: it is as it
-    /// was. An object that others share is not kept.
-    pub fn keep(
-        &self,
-        all: &'static Handles<T>,
-        handle: usize,
-        rest: impl FnOnce(&T) -> bool,
-    ) -> bool {
-        let Some((place, generation)) = all.place(handle) else { return false };
-        let Some(handle) = all.handle(index_of(handle), next(generation)) else { return false };
-        let held = place.lock();
-        let is_open = place.generation.load(Ordering::Relaxed) == generation;
-        let Some(object) = held.as_ref().filter(|_| is_open) else { return false };
-        let is_alone = Arc::strong_count(object) == 1 && Arc::weak_count(object) == 0;
-        if !is_alone || next(generation).is_multiple_of(BURST) || !rest(object) {
-            return false;
-        }
-        place.generation.store(next(generation) | KEPT, Ordering::Release);
-        drop(held);
-        self.0.set(Some(Kept { all, place, index: index_of(handle), handle }));
-        true
-    }
-
-    /// Gives the object that was kept its new handle, once `renew` has made of it what it is to be;
-    /// `None`: there is none, or nothing came of that.
-    pub fn open(&self, renew: impl FnOnce(&Arc<T>, usize) -> bool) -> Option<usize> {
-        let kept = self.0.take()?;
-        let is_renewed =
-            kept.place.lock().as_ref().is_some_and(|object| renew(object, kept.handle));
-        is_renewed.then(|| kept.open())
-    }
-}
-
-impl<T> Kept<T> {
-    fn open(self) -> usize {
-        self.place.generation.store(generation_of(self.handle), Ordering::Release);
-        std::mem::ManuallyDrop::new(self).handle
-    }
-}
-
-impl<T> Drop for Kept<T> {
-    /// The place is free for all.
-    fn drop(&mut self) {
-        let object = self.place.lock().take();
-        self.place.generation.store(generation_of(self.handle), Ordering::Release);
-        self.all.give_back(self.index);
-        drop(object);
-    }
-}
-
-impl<T> Default for Spare<T> {
-    fn default() -> Spare<T> {
-        Spare::new()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -439,58 +252,6 @@ mod tests {
             assert!(ONES.get(wrong).is_none() && ONES.remove(wrong).is_none(), "{wrong:x}");
         }
         assert!(ONES.get(one).is_some());
-    }
-
-    #[test]
-    fn what_was_used_last_is_found_while_it_is_open() {
-        static WORDS: Handles<&str> = Handles::new(5);
-        let (one, two) = (WORDS.insert(Arc::new("one")), WORDS.insert(Arc::new("two")));
-        let (one, two) = (one.unwrap(), two.unwrap());
-        let recent = Recent::new();
-        let word = |handle| recent.with(&WORDS, handle, |word| **word);
-        assert_eq!([word(one), word(one), word(two)], [Some("one"), Some("one"), Some("two")]);
-        let within = recent.with(&WORDS, two, |_| [word(one), word(two)]);
-        assert_eq!(within, Some([Some("one"), Some("two")]));
-        WORDS.remove(two);
-        assert_eq!([word(two), word(one), word(two)], [None, Some("one"), None]);
-    }
-
-    #[test]
-    fn what_was_closed_last_serves_again_under_another_handle() {
-        static NUMBERS: Handles<AtomicU64> = Handles::new(6);
-        let spare = Spare::new();
-        let first = NUMBERS.insert(Arc::new(AtomicU64::new(1))).unwrap();
-        assert!(!spare.keep(&NUMBERS, first, |_| false), "it does not fit");
-        let shared = NUMBERS.get(first);
-        assert!(!spare.keep(&NUMBERS, first, |_| true), "another has it");
-        drop(shared);
-        assert!(spare.keep(&NUMBERS, first, |_| true));
-        assert!(!spare.keep(&NUMBERS, first, |_| true), "it is closed");
-        assert!(NUMBERS.get(first).is_none() && NUMBERS.remove(first).is_none());
-        assert!(NUMBERS.all(|_| true).is_empty());
-        let renew = |number: &Arc<AtomicU64>, handle: usize| {
-            number.store(handle as u64, Ordering::Relaxed);
-            true
-        };
-        let second = spare.open(renew).unwrap();
-        assert_eq!(spare.open(renew), None);
-        assert_ne!(first, second);
-        assert_eq!(NUMBERS.get(second).unwrap().load(Ordering::Relaxed), second as u64);
-        // A place rests after so many handles.
-        let mut handles = std::collections::HashSet::new();
-        let mut handle = second;
-        while spare.keep(&NUMBERS, handle, |_| true) {
-            handle = spare.open(renew).unwrap();
-            assert!(handles.insert(handle));
-        }
-        assert_eq!(handles.len() as u64, BURST - 2);
-        assert!(NUMBERS.remove(handle).is_some());
-        // One that does not serve again leaves its place.
-        let last = NUMBERS.insert(Arc::new(AtomicU64::new(2))).unwrap();
-        assert!(spare.keep(&NUMBERS, last, |_| true));
-        assert_eq!(spare.open(|_, _| false), None);
-        assert!(NUMBERS.get(last).is_none() && NUMBERS.all(|_| true).is_empty());
-        assert_eq!(NUMBERS.book.lock().free.len(), 2);
     }
 
     #[test]

@@ -42,7 +42,9 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use env::{Env, Rules, journal_bytes, read_ahead, reserve_bytes};
 pub use fault::{Fault, Res};
-pub use handles::{Handles, Recent, Spare};
+#[doc(hidden)]
+pub use handles::{AtHand, ThreadEnd};
+pub use handles::{Handles, Recent};
 pub use inside::{Access, Reader, View, Writer};
 pub use threads::{comparing, lock, me, register, unregister};
 pub use txn::{Begin, Ended, State, Txn};

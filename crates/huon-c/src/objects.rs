@@ -8,7 +8,8 @@ use crate::data::Shown;
 use crate::dbi;
 use crate::env::Env;
 use crate::fault::{Fault, Res};
-use crate::handles::{Handles, Recent, Spare};
+use crate::handles::Handles;
+use crate::recent;
 use crate::row;
 use crate::steps::{Op, Step};
 use crate::txn::{Begin, Txn};
@@ -16,34 +17,8 @@ use crate::txn::{Begin, Txn};
 static TXNS: Handles<Txn> = Handles::new(2);
 static CURSORS: Handles<Cursor> = Handles::new(3);
 
-thread_local! {
-    static RECENT_TXN: Recent<Txn> = const { Recent::new() };
-    static CURSOR: AtHand = const { AtHand::new() };
-}
-
-/// What a thread has at hand of cursors.
-struct AtHand {
-    recent: Recent<Cursor>,
-    spare: Spare<Cursor>,
-}
-
-impl AtHand {
-    const fn new() -> AtHand {
-        AtHand { recent: Recent::new(), spare: Spare::new() }
-    }
-
-    /// Lets go of a cursor, and keeps it for the next one if it can.
-    fn close(&self, handle: usize) -> bool {
-        self.recent.forget(handle);
-        self.spare.keep(&CURSORS, handle, Cursor::rest)
-    }
-}
-
-impl AsRef<Recent<Cursor>> for AtHand {
-    fn as_ref(&self) -> &Recent<Cursor> {
-        &self.recent
-    }
-}
+recent!(static RECENT_TXN: Txn, of TXNS);
+recent!(static RECENT_CURSOR: Cursor, of CURSORS);
 
 /// What is wrong with a handle that nothing is found by.
 pub fn missing(handle: usize) -> Fault {
@@ -63,13 +38,13 @@ pub fn cursor(handle: usize) -> Res<Arc<Cursor>> {
 /// As [`txn`], for what programs do often.
 #[inline]
 pub fn with_txn<R>(handle: usize, work: impl FnOnce(&Arc<Txn>) -> Res<R>) -> Res<R> {
-    TXNS.with(&RECENT_TXN, handle, work).unwrap_or_else(|| Err(missing(handle)))
+    RECENT_TXN.with(handle, work).unwrap_or_else(|| Err(missing(handle)))
 }
 
 /// As [`cursor`], for what programs do often.
 #[inline]
 pub fn with_cursor<R>(handle: usize, work: impl FnOnce(&Arc<Cursor>) -> Res<R>) -> Res<R> {
-    CURSORS.with(&CURSOR, handle, work).unwrap_or_else(|| Err(missing(handle)))
+    RECENT_CURSOR.with(handle, work).unwrap_or_else(|| Err(missing(handle)))
 }
 
 /// Shows the record that the operation of a number leads to, or the one that the cursor stands on,
@@ -89,7 +64,7 @@ pub fn step(handle: usize, op: Op) -> Option<Res<Step>> {
     row::with(|row| {
         row.step(handle, op).or_else(|| {
             let step = |cursor: &Arc<Cursor>, me| cursor.step(me, op, row);
-            CURSOR.try_with(|own| own.recent.with_same(handle, step)).ok()?
+            RECENT_CURSOR.with_same(handle, step)
         })
     })
 }
@@ -153,7 +128,7 @@ fn add_cursor(bound: Option<Bound>) -> Res<usize> {
     let is_told = bound.as_ref().is_some_and(|own| own.txn.is_write());
     let mut fresh = Some(bound);
     let renew = |spare: &Arc<Cursor>, handle| spare.becomes(&mut fresh, handle);
-    if !is_told && let Ok(Some(handle)) = CURSOR.try_with(|own| own.spare.open(renew)) {
+    if !is_told && let Some(handle) = RECENT_CURSOR.open(renew) {
         return Ok(handle);
     }
     let cursor = Arc::new(Cursor::with(fresh.ok_or(Fault::Invalid)?));
@@ -178,7 +153,7 @@ pub fn release_cursors(txn: &Txn, unbind: bool) -> Res<usize> {
 
 /// Closes a cursor.
 pub fn close_cursor(handle: usize) -> Res<()> {
-    if CURSOR.try_with(|own| own.close(handle)) == Ok(true) {
+    if RECENT_CURSOR.keep(handle, Cursor::rest) {
         return Ok(());
     }
     let cursor = remove_cursor(handle).ok_or_else(|| missing(handle))?;

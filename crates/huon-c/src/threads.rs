@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 use huon::{BiasedGuard, BiasedLock, ThisThread, fork_generation};
 
 use crate::fault::{Fault, Res};
-use crate::handles::is_kept;
 use crate::objects;
 
 /// So many environments a thread remembers to have read.
@@ -20,23 +19,26 @@ const READ_LOCK_TIMEOUT: Duration = Duration::from_secs(10);
 
 thread_local! {
     /// For each environment that this thread has read: whether it does at this moment.
-    static READING: Readings = const { Readings(RefCell::new(Vec::new())) };
-    /// The fork generation that these are of.
-    static GENERATION: Cell<u32> = const { Cell::new(0) };
+    static READING: Readings =
+        const { Readings { all: RefCell::new(Vec::new()), generation: Cell::new(0) } };
     /// Whether this thread is in a comparator of the program's.
     static COMPARING: Cell<bool> = const { Cell::new(false) };
 }
 
 /// What a thread reads, by the handles of environments.
-struct Readings(RefCell<Vec<Reading>>);
+struct Readings {
+    all: RefCell<Vec<Reading>>,
+    /// The fork generation that these are of.
+    generation: Cell<u32>,
+}
 
 type Reading = (usize, Arc<AtomicBool>);
 
 impl Readings {
     /// Those of this process: what the thread read when it was forked is its parent's.
     fn own(&self) -> RefMut<'_, Vec<Reading>> {
-        let mut all = self.0.borrow_mut();
-        if GENERATION.replace(fork_generation()) != fork_generation() {
+        let mut all = self.all.borrow_mut();
+        if self.generation.replace(fork_generation()) != fork_generation() {
             all.clear();
         }
         all
@@ -46,7 +48,8 @@ impl Readings {
 impl Drop for Readings {
     /// The thread is over. No other thread may end its read transactions.
     fn drop(&mut self) {
-        for (_, flag) in self.0.get_mut().iter().filter(|(_, flag)| flag.load(Ordering::Acquire)) {
+        for (_, flag) in self.all.get_mut().iter().filter(|(_, flag)| flag.load(Ordering::Acquire))
+        {
             objects::let_go(|txn| txn.is_reader_of(flag));
         }
     }
@@ -54,7 +57,11 @@ impl Drop for Readings {
 
 /// Does something with what this thread reads, of which one that is about to end keeps nothing.
 fn with_own<R>(work: impl FnOnce(&mut Vec<Reading>) -> R) -> R {
-    if is_kept(&READING) { READING.with(|own| work(&mut own.own())) } else { work(&mut Vec::new()) }
+    if READING.try_with(|_| ()).is_ok() {
+        READING.with(|own| work(&mut own.own()))
+    } else {
+        work(&mut Vec::new())
+    }
 }
 
 /// A number for this thread, never 0 and never another thread's.

@@ -9,7 +9,7 @@ use std::mem::MaybeUninit;
 use std::ops::Bound;
 
 use huon::{Bytes, MultiCursor, Txn};
-use huon_c::{Handles, Recent, in_txn};
+use huon_c::{Handles, in_txn};
 use huon_lsm::LsmCursor;
 
 use super::batch::Packer;
@@ -27,9 +27,7 @@ pub struct huon_cursor(());
 
 static CURSORS: Handles<Own<Cursor>> = Handles::new(5);
 
-thread_local! {
-    static RECENT: Recent<Own<Cursor>> = const { Recent::new() };
-}
+huon_c::recent!(static RECENT: Own<Cursor>, of CURSORS);
 
 /// A cursor as C holds it.
 #[derive(Clone)]
@@ -155,9 +153,7 @@ const BOUND: Fault =
 const ONE_VALUE: Fault = Fault::argument("that is for cursors of multimaps");
 
 fn with_cursor<R>(cursor: *mut huon_cursor, work: impl FnOnce(&mut Cursor) -> Res<R>) -> Res<R> {
-    CURSORS
-        .with(&RECENT, cursor as usize, |own| work(&mut *own.get()?))
-        .unwrap_or(Err(Fault::HANDLE))
+    RECENT.with(cursor as usize, |own| work(&mut *own.get()?)).unwrap_or(Err(Fault::HANDLE))
 }
 
 /// A cursor at the start of a table, or of a range of it; NULL: all there is. Close it by
@@ -244,7 +240,7 @@ pub extern "C" fn huon_cursor_copy(
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_cursor_close(cursor: *mut huon_cursor) -> c_int {
     border("huon_cursor_close", || {
-        let _ = RECENT.try_with(|recent| recent.forget(cursor as usize));
+        RECENT.forget(cursor as usize);
         if !cursor.is_null() && !object(&CURSORS, cursor)?.is_inherited() {
             // One that another thread uses stays.
             drop(object(&CURSORS, cursor)?.get()?);

@@ -12,7 +12,7 @@ use std::mem::MaybeUninit;
 use std::sync::Arc;
 
 use huon::{Bytes, Error, Owned, Parked, ReadTxn, Resting, Ticket, WriteTxn};
-use huon_c::{Handles, Recent, Spare, View};
+use huon_c::{Handles, View};
 
 use super::codes::{HUON_BAD_TXN, HUON_TIMED_OUT};
 use super::env::{answer, duration, env_of, huon_env};
@@ -39,11 +39,7 @@ pub const HUON_TXN_PARKED: c_int = 3;
 static TXNS: Handles<Own<Inside>> = Handles::new(3);
 static TICKETS: Handles<Ticket> = Handles::new(4);
 
-thread_local! {
-    static RECENT: Recent<Own<Inside>> = const { Recent::new() };
-    /// Of the read transaction that ended last, for the next one.
-    static SPARE: Spare<Own<Inside>> = const { Spare::new() };
-}
+huon_c::recent!(static RECENT: Own<Inside>, of TXNS);
 
 /// A transaction as C holds it: what a call works with.
 pub(super) struct Inside {
@@ -159,7 +155,7 @@ impl Inside {
 /// Does something in the transaction of a handle (X1).
 #[inline]
 pub(super) fn inside<R>(txn: *mut huon_txn, work: impl FnOnce(&mut Inside) -> Res<R>) -> Res<R> {
-    TXNS.with(&RECENT, txn as usize, |own| work(&mut *own.get()?)).unwrap_or(Err(Fault::HANDLE))
+    RECENT.with(txn as usize, |own| work(&mut *own.get()?)).unwrap_or(Err(Fault::HANDLE))
 }
 
 /// Looks at something by the transaction of a handle.
@@ -208,9 +204,7 @@ fn spared(txn: *mut huon_txn) -> Option<Stage> {
         }
         _ => false,
     };
-    let _ = RECENT.try_with(|recent| recent.forget(txn as usize));
-    let is_kept = SPARE.try_with(|spare| spare.keep(&TXNS, txn as usize, rest));
-    if is_kept == Ok(true) { taken } else { None }
+    if RECENT.keep(txn as usize, rest) { taken } else { None }
 }
 
 /// Ends a transaction whose commit was asked for wrongly: the caller forgets the handle (X2).
@@ -249,7 +243,7 @@ pub extern "C" fn huon_begin_read(
                 }
                 Err(_) => false,
             };
-            if let Ok(Some(handle)) = SPARE.try_with(|spare| spare.open(renew)) {
+            if let Some(handle) = RECENT.open(renew) {
                 return Ok(handle as *mut huon_txn);
             }
             let begun = begun.unwrap_or(Stage::Ended);
