@@ -26,8 +26,7 @@ pub unsafe extern "C" fn huon_get_many(
     border("huon_get_many", || {
         // SAFETY: A2.
         let (keys, values) = unsafe { (items(keys, count)?, room(values, count)?) };
-        let keys: Vec<&[u8]> = keys.iter().map(|key| key.get()).collect::<Res<_>>()?;
-        give(found, get_many(txn, table, &keys, values)?);
+        give(found, get_many(txn, table, keys.iter().map(|key| key.get()), values)?);
         Ok(())
     })
 }
@@ -51,27 +50,59 @@ pub unsafe extern "C" fn huon_get_many_packed(
         // SAFETY: A2.
         let bytes = unsafe { items(keys, all) }?;
         let starts = std::iter::once(&0).chain(ends);
-        let keys = starts.zip(ends).map(|(&from, &to)| bytes.get(from as usize..to as usize));
-        let keys: Option<Vec<&[u8]>> = keys.collect();
-        let keys = keys.ok_or(Fault::argument("the ends of the keys do not rise"))?;
-        give(found, get_many(txn, table, &keys, values)?);
+        let keys = starts
+            .zip(ends)
+            .map(|(&from, &to)| bytes.get(from as usize..to as usize).ok_or(FALLING));
+        give(found, get_many(txn, table, keys, values)?);
         Ok(())
     })
 }
 
-fn get_many(
+const FALLING: Fault = Fault::argument("the ends of the keys do not rise");
+
+fn get_many<'k>(
     txn: *mut huon_txn,
     table: huon_table,
-    keys: &[&[u8]],
+    keys: impl Iterator<Item = Res<&'k [u8]>> + Clone,
     values: &mut [MaybeUninit<huon_bytes<'static>>],
 ) -> Res<usize> {
     let table = table.get()?;
     let mut found = 0;
-    in_view!(txn, txn => Ok(table.get_many(txn, keys, |at, value| {
-        found += usize::from(value.is_some());
-        values[at] = value.map_or_else(nothing, shown);
-    })?))?;
+    in_view!(txn, txn => in_pieces(keys, |first, keys| {
+        Ok(table.get_many(txn, keys, |at, value| {
+            found += usize::from(value.is_some());
+            values[first + at] = value.map_or_else(nothing, shown);
+        })?)
+    }))?;
     Ok(found)
+}
+
+/// So many keys are handed on together: a multiple of those that the engine looks up side by side,
+/// and few enough to lie on the stack.
+const PIECE: usize = 64;
+
+/// Hands keys on, some dozens at a time, each time with the number of the first: so a call with
+/// many needs no memory for them. All are looked at before.
+pub(super) fn in_pieces<'k>(
+    mut keys: impl Iterator<Item = Res<&'k [u8]>> + Clone,
+    mut work: impl FnMut(usize, &[&'k [u8]]) -> Res<()>,
+) -> Res<()> {
+    keys.clone().try_for_each(|key| key.map(drop))?;
+    for first in (0..).step_by(PIECE) {
+        let (mut piece, mut count): ([&[u8]; PIECE], _) = ([&[]; PIECE], 0);
+        for (to, key) in piece.iter_mut().zip(keys.by_ref().take(PIECE)) {
+            *to = key?;
+            count += 1;
+        }
+        // Without any key, too, it is asked whether there is such a table.
+        if count > 0 || first == 0 {
+            work(first, &piece[..count])?;
+        }
+        if count < PIECE {
+            break;
+        }
+    }
+    Ok(())
 }
 
 /// The first records of a range, or its last ones if `backwards`, the outermost first: as many as

@@ -8,6 +8,7 @@ use std::time::{Duration, SystemTime};
 use ::huon_lsm::{Lsm, LsmDef, LsmOptions, RawLsmTable, WriteBatch};
 use huon_c::Handles;
 
+use super::batch::in_pieces;
 use super::care::hear;
 use super::def::text;
 use super::env::{answer, env_of, huon_env};
@@ -201,12 +202,14 @@ pub unsafe extern "C" fn huon_lsm_get_many(
         let table = lsm_table_of(table)?;
         // SAFETY: A2.
         let (keys, values) = unsafe { (items(keys, count)?, room(values, count)?) };
-        let keys: Vec<&[u8]> = keys.iter().map(|key| key.get()).collect::<Res<_>>()?;
+        let keys = keys.iter().map(|key| key.get());
         let mut there = 0;
-        in_view!(txn, txn => Ok(table.get_many(txn, &keys, |at, value| {
-            there += usize::from(value.is_some());
-            values[at] = value.map_or_else(nothing, shown);
-        })?))?;
+        in_view!(txn, txn => in_pieces(keys, |first, keys| {
+            Ok(table.get_many(txn, keys, |at, value| {
+                there += usize::from(value.is_some());
+                values[first + at] = value.map_or_else(nothing, shown);
+            })?)
+        }))?;
         give(found, there);
         Ok(())
     })

@@ -77,6 +77,19 @@ fn gets_and_steps_allocate_nothing() {
             }
         });
         assert_eq!(made, 0, "gets");
+        let keys: Vec<_> = (0..200).map(key).collect();
+        let mut keys: Vec<_> = keys.iter().map(|key| of(key)).collect();
+        keys.push(of("none"));
+        let mut values = vec![of(""); keys.len()];
+        let (from, to, len) = (keys.as_ptr(), values.as_mut_ptr(), keys.len());
+        let mut count = Ok(0);
+        let made = allocations(|| {
+            // SAFETY: there are so many, and room for so many.
+            count = get(|n| unsafe { huon_get_many(txn, table, from, len, to, n) });
+        });
+        assert_eq!((made, count), (0, Ok(200)), "many gets");
+        assert_eq!(seen(values[199]).unwrap(), [7; 100]);
+        assert_eq!(seen(values[200]), None);
         let made = allocations(|| {
             let mut pairs = [first; 64];
             for _ in 0..1000 {
