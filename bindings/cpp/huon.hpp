@@ -601,6 +601,84 @@ std::uint64_t retained(Retain retain, txn &by, Of of, Keep &keep, const range &k
 
 } // namespace detail
 
+// What becomes of a value that update_with shows: nothing, unless one of these is called.
+class change {
+public:
+    void set(std::string value)
+    {
+        value_ = std::move(value);
+        what_ = HUON_CHANGE_SET;
+    }
+    void remove() noexcept { what_ = HUON_CHANGE_REMOVE; }
+
+    // As the interface in C wants it.
+    int into(huon_bytes *value) const noexcept
+    {
+        *value = detail::bytes(value_);
+        return what_;
+    }
+
+private:
+    int what_ = HUON_CHANGE_NONE;
+    std::string value_;
+};
+
+namespace detail {
+
+// Has `work` say what becomes of a value of a table or a multimap; whether there was one.
+template <typename Update, typename Of, typename Work>
+bool changed(Update update, txn &by, Of of, std::string_view key, Work &work)
+{
+    change to;
+    auto ask = [&](const huon_bytes *old, huon_bytes *value) -> int {
+        work(old ? std::optional<std::string_view>(view(*old)) : std::nullopt, to);
+        return to.into(value);
+    };
+    caller<decltype(ask)> caller{ask};
+    auto call = [](void *context, const huon_bytes *old, huon_bytes *value) -> int {
+        return static_cast<detail::caller<decltype(ask)> *>(context)->call(-1, old, value);
+    };
+    bool was_there = false;
+    caller.checked(update(by.raw(), of, bytes(key), call, &caller, &was_there));
+    return was_there;
+}
+
+// The item of a loop, or where it is, until the next one is taken.
+template <typename Item>
+struct held {
+    std::optional<Item> item;
+    const Item &hold(Item &&next) { return item.emplace(std::move(next)); }
+};
+
+template <typename Item>
+struct held<Item &> {
+    const Item &hold(Item &next) noexcept { return next; }
+};
+
+// Fills a table or a multimap with what a loop over `records` gives, one after another.
+template <typename Fill, typename Of, typename Records>
+void filled(Fill fill, txn &by, Of of, const Records &records)
+{
+    auto at = std::begin(records);
+    auto end = std::end(records);
+    held<decltype(*at)> held;
+    bool has_begun = false;
+    auto work = [&](huon_pair *pair) -> int {
+        if (std::exchange(has_begun, true)) ++at;
+        if (!(at != end)) return HUON_NOT_FOUND;
+        const auto &[key, value] = held.hold(*at);
+        *pair = {bytes(key), bytes(value)};
+        return HUON_OK;
+    };
+    caller<decltype(work)> caller{work};
+    auto call = [](void *context, huon_pair *pair) -> int {
+        return static_cast<detail::caller<decltype(work)> *>(context)->call(HUON_STOPPED, pair);
+    };
+    caller.checked(fill(by.raw(), of, call, &caller));
+}
+
+} // namespace detail
+
 // A table: a value, good in all transactions of its environment.
 class table {
 public:
@@ -693,6 +771,23 @@ public:
         return detail::checked(huon_compare_and_set(by.raw(), raw_, detail::bytes(key),
                                                     expected ? &now : nullptr,
                                                     value ? &then : nullptr)) == HUON_OK;
+    }
+
+    // Has `work(old, to)` say what becomes of the value of a key, with one descent: `old` is empty
+    // if there is none, and `to` a huon::change. Whether there was one.
+    template <typename Work>
+    bool update_with(txn &by, std::string_view key, Work work) const
+    {
+        return detail::changed(huon_update_with, by, raw_, key, work);
+    }
+
+    // Fills the table with records in the order of keys, behind those that are there, of anything
+    // that has pairs of keys and values: into full pages, many times cheaper than put_many, and
+    // without all of them in memory. An error breaks the transaction.
+    template <typename Records>
+    void bulk_append(txn &by, const Records &records) const
+    {
+        detail::filled(huon_bulk_append, by, raw_, records);
     }
 
     // Stores records, of anything that has pairs of keys and values.
@@ -979,6 +1074,22 @@ public:
         return before;
     }
 
+    // Has `work(old, to)` say what becomes of the only value of a key, or of a key that has none:
+    // see table::update_with. HUON_MANY_VALUES if it has several.
+    template <typename Work>
+    bool update_with(txn &by, std::string_view key, Work work) const
+    {
+        return detail::changed(huon_multi_update_with, by, raw_, key, work);
+    }
+
+    // Fills an empty multimap with pairs in the order of keys and of the values of each: see
+    // table::bulk_append.
+    template <typename Records>
+    void bulk_load(txn &by, const Records &records) const
+    {
+        detail::filled(huon_multi_bulk_load, by, raw_, records);
+    }
+
     // Removes a value; whether it was there.
     bool remove(txn &by, std::string_view key, std::string_view value) const
     {
@@ -999,6 +1110,16 @@ public:
         std::uint64_t count;
         huon_range raw = keys.raw();
         detail::checked(huon_multi_remove_range(by.raw(), raw_, &raw, &count));
+        return count;
+    }
+
+    // Removes the values of a key that lie in a range of values, which is none of a prefix; how
+    // many.
+    std::uint64_t remove_values(txn &by, std::string_view key, const range &values) const
+    {
+        std::uint64_t count;
+        huon_range raw = values.raw();
+        detail::checked(huon_multi_remove_values(by.raw(), raw_, detail::bytes(key), &raw, &count));
         return count;
     }
 

@@ -113,6 +113,78 @@ static void multimaps_change_values_and_show_their_ends()
     });
 }
 
+// A loop that makes each of its pairs when it is asked for.
+struct made {
+    struct iterator {
+        int at;
+        std::pair<std::string, std::string> operator*() const
+        {
+            if (at == 77) throw stop{};
+            return {std::to_string(1000 + at / 10), std::to_string(at % 10)};
+        }
+        iterator &operator++() { return at++, *this; }
+        bool operator!=(const iterator &other) const { return at != other.at; }
+    };
+    int from, to;
+    iterator begin() const { return {from}; }
+    iterator end() const { return {to}; }
+};
+
+static void many_records_are_filled_in()
+{
+    huon::env env = huon::env::in_memory();
+    env.update([&](huon::txn &txn) {
+        huon::table t = env.create_table(txn, "t");
+        std::map<std::string, std::string> fruit{{"apple", "12"}, {"pear", "7"}};
+        t.bulk_append(txn, fruit);
+        t.bulk_append(txn, std::vector<huon::record>{{"plum", "3"}});
+        EXPECT(t.size(txn) == 3 && t.get(txn, "pear") == "7" && t.get(txn, "plum") == "3");
+        huon::multi m = env.create_multi(txn, "m");
+        m.bulk_load(txn, made{100, 2000});
+        EXPECT(m.size(txn) == 1900 && m.contains(txn, "1199", "9"));
+        EXPECT(code_of([&] { m.bulk_load(txn, fruit); }) == HUON_INVALID);
+        EXPECT(m.remove_values(txn, "1199", huon::range::all().from("3").before("9")) == 6);
+        EXPECT(m.count(txn, "1199") == 4);
+        EXPECT(m.remove_values(txn, "1199", huon::range::all()) == 4 && m.count(txn, "1199") == 0);
+        huon::range prefix = huon::range::prefix("1");
+        EXPECT(code_of([&] { m.remove_values(txn, "1198", prefix); }) == HUON_INVALID);
+    });
+    huon::txn txn = env.write();
+    huon::multi n = env.create_multi(txn, "n");
+    EXPECT(stops([&] { n.bulk_load(txn, made{0, 100}); }));
+    EXPECT(code_of([&] { n.put(txn, "a", "b"); }) == HUON_TXN_BROKEN);
+}
+
+static void values_change_with_one_descent()
+{
+    huon::env env = huon::env::in_memory();
+    env.update([&](huon::txn &txn) {
+        huon::table t = env.create_table(txn, "t");
+        huon::multi m = env.create_multi(txn, "m");
+        auto count = [](std::optional<std::string_view> old, huon::change &to) {
+            to.set(std::to_string(old ? std::stoi(std::string(*old)) + 1 : 1));
+        };
+        EXPECT(!t.update_with(txn, "hits", count) && t.update_with(txn, "hits", count));
+        EXPECT(!m.update_with(txn, "hits", count) && m.update_with(txn, "hits", count));
+        EXPECT(t.get(txn, "hits") == "2" && m.get(txn, "hits") == "2" && m.size(txn) == 1);
+        auto nothing = [](std::optional<std::string_view>, huon::change &) {};
+        EXPECT(t.update_with(txn, "hits", nothing) && !t.update_with(txn, "none", nothing));
+        EXPECT(t.get(txn, "hits") == "2" && t.size(txn) == 1);
+        auto throws = [](std::optional<std::string_view>, huon::change &to) {
+            to.set("9");
+            throw stop{};
+        };
+        EXPECT(stops([&] { t.update_with(txn, "hits", throws); }));
+        EXPECT(stops([&] { m.update_with(txn, "hits", throws); }));
+        EXPECT(t.get(txn, "hits") == "2" && m.get(txn, "hits") == "2");
+        auto away = [](std::optional<std::string_view>, huon::change &to) { to.remove(); };
+        EXPECT(t.update_with(txn, "hits", away) && t.size(txn) == 0);
+        m.put(txn, "hits", "3");
+        EXPECT(code_of([&] { m.update_with(txn, "hits", away); }) == HUON_MANY_VALUES);
+        EXPECT(m.remove(txn, "hits", "3") && m.update_with(txn, "hits", away) && m.size(txn) == 0);
+    });
+}
+
 static void keys_have_orders()
 {
     huon::env env = huon::env::in_memory();
@@ -340,6 +412,8 @@ int main()
 {
     multimaps_hold_many_values();
     multimaps_change_values_and_show_their_ends();
+    many_records_are_filled_in();
+    values_change_with_one_descent();
     keys_have_orders();
     slow_readers_are_asked_about();
     typed_tables_keep_the_order_of_their_keys();

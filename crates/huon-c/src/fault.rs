@@ -122,12 +122,23 @@ impl From<Error> for Fault {
 
 impl From<std::io::Error> for Fault {
     fn from(error: std::io::Error) -> Fault {
-        Fault::System(error.raw_os_error().unwrap_or_else(|| match error.kind() {
-            ErrorKind::AlreadyExists => libc::EEXIST,
-            ErrorKind::NotFound => libc::ENOENT,
-            _ => libc::EIO,
-        }))
+        Fault::System(system_number(&error))
     }
+}
+
+/// The number of `errno.h` that says what an error is, also of one that the engine has found before
+/// the system was asked, and which has none of its own.
+pub fn system_number(error: &std::io::Error) -> c_int {
+    error.raw_os_error().unwrap_or_else(|| match error.kind() {
+        ErrorKind::AlreadyExists => libc::EEXIST,
+        ErrorKind::NotFound => libc::ENOENT,
+        ErrorKind::StorageFull => libc::ENOSPC,
+        ErrorKind::OutOfMemory => libc::ENOMEM,
+        ErrorKind::InvalidInput => libc::EINVAL,
+        ErrorKind::IsADirectory => libc::EISDIR,
+        ErrorKind::PermissionDenied => libc::EACCES,
+        _ => libc::EIO,
+    })
 }
 
 /// An interface's own codes: what 0 says, and a row for each, with its name, its number, and what

@@ -41,7 +41,7 @@ mod txn;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
 pub use env::{Env, Rules, journal_bytes, read_ahead, reserve_bytes};
-pub use fault::{Fault, Res};
+pub use fault::{Fault, Res, system_number};
 #[doc(hidden)]
 pub use handles::{AtHand, ThreadEnd};
 pub use handles::{Handles, Recent};

@@ -311,6 +311,21 @@
 #define HUON_SLOW_GIVE_UP 2
 
 /**
+ * The value stays as it is.
+ */
+#define HUON_CHANGE_NONE 0
+
+/**
+ * The key has the value that was set.
+ */
+#define HUON_CHANGE_SET 1
+
+/**
+ * The key has no value any more.
+ */
+#define HUON_CHANGE_REMOVE 2
+
+/**
  * Page size of a new file, in bytes: 256 to 65536, a power of two. 4096 unless said otherwise.
  */
 #define HUON_PAGE_BYTES 1
@@ -1036,6 +1051,14 @@ typedef int (*huon_value_fn)(void *context, size_t index, huon_bytes value);
 typedef void (*huon_fill_fn)(void *context, void *place, size_t len);
 
 /**
+ * Says what becomes of the value of a key, which is `old`, or NULL if there is none: returns
+ * HUON_CHANGE_NONE, HUON_CHANGE_REMOVE, or HUON_CHANGE_SET once it has set `*value`, whose bytes
+ * stay until the call around it returns, and may be those of `old`. Anything else ends the call
+ * with HUON_STOPPED, and changes nothing. It must not use the transaction: HUON_IN_USE.
+ */
+typedef int (*huon_change_fn)(void *context, const huon_bytes *old, huon_bytes *value);
+
+/**
  * Says whether a record stays: 1, or 0 to have it removed. Anything else ends the call with
  * HUON_STOPPED, and all that is left stays. It sees records in order, and must not use the
  * transaction.
@@ -1342,7 +1365,9 @@ typedef struct {
      */
     uint32_t mode;
     /**
-     * Copies what this read transaction sees; NULL: the newest commit.
+     * Copies what this read transaction sees; NULL: the newest commit. The transaction can be used
+     * meanwhile, and ended: the snapshot stays until the copy is done. To reset, renew or park it
+     * is HUON_IN_USE until then.
      */
     huon_txn *snapshot;
     /**
@@ -2422,6 +2447,13 @@ int huon_multi_put_if_absent(huon_txn *txn, huon_multi multi, huon_bytes key, hu
 int huon_multi_append(huon_txn *txn, huon_multi multi, huon_bytes key, huon_bytes value);
 
 /**
+ * Fills an empty multimap from pairs in the order of keys and of the values of each: into full
+ * pages, many times cheaper than putting them. HUON_INVALID if it has pairs.
+ * HUON_KEY_OUT_OF_ORDER, or any error behind the first pair, breaks the transaction.
+ */
+int huon_multi_bulk_load(huon_txn *txn, huon_multi multi, huon_next_fn next, void *context);
+
+/**
  * Has a key have this value alone. `before`, which may be NULL, tells how many it had.
  */
 int huon_multi_set(huon_txn *txn,
@@ -2450,6 +2482,17 @@ int huon_multi_remove(huon_txn *txn, huon_multi multi, huon_bytes key, huon_byte
  * how many it had.
  */
 int huon_multi_remove_key(huon_txn *txn, huon_multi multi, huon_bytes key, uint64_t *count);
+
+/**
+ * Removes the values of a key that lie in a range; NULL: all of them. `count`, which may be NULL,
+ * tells how many there were. HUON_PREFIX is not for values. Costs a descent for each value that is
+ * removed, and one alone for all of them.
+ */
+int huon_multi_remove_values(huon_txn *txn,
+                             huon_multi multi,
+                             huon_bytes key,
+                             const huon_range *values,
+                             uint64_t *count);
 
 /**
  * Removes all pairs of a range of keys; NULL: all there are. `count`, which may be NULL, tells how
@@ -2533,6 +2576,29 @@ int huon_reserve(huon_txn *txn,
                  void *context);
 
 /**
+ * Has `change` say what becomes of the value of a key, with one descent: it is called once, before
+ * the call returns, with the value that is there or none. `was_there`, which may be NULL, tells
+ * whether there was one.
+ */
+int huon_update_with(huon_txn *txn,
+                     huon_table table,
+                     huon_bytes key,
+                     huon_change_fn change,
+                     void *context,
+                     bool *was_there);
+
+/**
+ * The same in a multimap, for a key that has one value or none; HUON_MANY_VALUES, and `change` is
+ * not called, if it has more.
+ */
+int huon_multi_update_with(huon_txn *txn,
+                           huon_multi multi,
+                           huon_bytes key,
+                           huon_change_fn change,
+                           void *context,
+                           bool *was_there);
+
+/**
  * Removes the records of a range that `keep` does not keep; NULL for `range`: it sees all there
  * are. `count`, which may be NULL, tells how many were removed. What was removed before an error
  * or a stop stays removed.
@@ -2584,8 +2650,8 @@ int huon_get_txn_info(huon_txn *txn, huon_txn_info *info, size_t bytes);
 
 /**
  * Copies an environment to a new file, while readers and writers go on. The copy has its name only
- * when it is complete and flushed. `told` may be NULL. HUON_IO if the file exists or cannot be
- * written; HUON_CORRUPT for a damaged page, which is never copied.
+ * when it is complete and flushed. `told` may be NULL. HUON_IO if the file exists (EEXIST) or
+ * cannot be written; HUON_CORRUPT for a damaged page, which is never copied.
  */
 int huon_copy(huon_env *env,
               const char *path,

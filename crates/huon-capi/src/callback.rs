@@ -6,7 +6,7 @@ use std::io;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use huon::{Bytes, Progress, SlowReader, SlowReaderAnswer};
+use huon::{Append, Bytes, Change, Progress, SlowReader, SlowReaderAnswer};
 use huon_lsm::Combined;
 
 use crate::abi::codes;
@@ -68,6 +68,25 @@ pub type huon_fill_fn = Option<extern "C" fn(context: *mut c_void, place: *mut c
 /// transaction.
 pub type huon_keep_fn = Option<
     extern "C" fn(context: *mut c_void, key: huon_bytes<'_>, value: huon_bytes<'_>) -> c_int,
+>;
+
+/// The value stays as it is.
+pub const HUON_CHANGE_NONE: c_int = 0;
+/// The key has the value that was set.
+pub const HUON_CHANGE_SET: c_int = 1;
+/// The key has no value any more.
+pub const HUON_CHANGE_REMOVE: c_int = 2;
+
+/// Says what becomes of the value of a key, which is `old`, or NULL if there is none: returns
+/// HUON_CHANGE_NONE, HUON_CHANGE_REMOVE, or HUON_CHANGE_SET once it has set `*value`, whose bytes
+/// stay until the call around it returns, and may be those of `old`. Anything else ends the call
+/// with HUON_STOPPED, and changes nothing. It must not use the transaction: HUON_IN_USE.
+pub type huon_change_fn = Option<
+    extern "C" fn(
+        context: *mut c_void,
+        old: *const huon_bytes<'_>,
+        value: *mut huon_bytes<'static>,
+    ) -> c_int,
 >;
 
 /// Sees a value of the key of that index, among those that were asked for. Returns 0, or anything
@@ -219,21 +238,35 @@ impl io::Write for Writer {
     }
 }
 
-/// Hands records of the caller's on, one after another.
-pub(crate) fn feed(
+/// A function that gives records, and why they could not all be had.
+pub(crate) struct Feed {
     call: extern "C" fn(*mut c_void, *mut huon_pair<'static>) -> c_int,
     context: *mut c_void,
-    mut append: impl FnMut(&[u8], &[u8]) -> huon::Result<()>,
-) -> Res<()> {
-    loop {
-        let mut pair = huon_pair::of(&[], &[]);
-        match call(context, &mut pair) {
-            codes::HUON_OK => {
-                let (key, value) = pair.get()?;
-                append(key, value)?;
+    pub(crate) fed: Res<()>,
+}
+
+impl Feed {
+    pub(crate) fn new(call: huon_next_fn, context: *mut c_void) -> Res<Feed> {
+        Ok(Feed { call: wanted(call)?, context, fed: Ok(()) })
+    }
+
+    /// Hands all of them on, one after another.
+    pub(crate) fn all(&mut self, append: &mut Append<'_, Bytes, Bytes>) -> huon::Result<()> {
+        self.fed = self.each(append);
+        if self.fed.is_ok() { Ok(()) } else { Err(huon::Error::Invalid("stopped")) }
+    }
+
+    fn each(&self, append: &mut Append<'_, Bytes, Bytes>) -> Res<()> {
+        loop {
+            let mut pair = huon_pair::of(&[], &[]);
+            match (self.call)(self.context, &mut pair) {
+                codes::HUON_OK => {
+                    let (key, value) = pair.get()?;
+                    append(key, value)?;
+                }
+                codes::HUON_NOT_FOUND => return Ok(()),
+                _ => return Err(STOPPED),
             }
-            codes::HUON_NOT_FOUND => return Ok(()),
-            _ => return Err(STOPPED),
         }
     }
 }
@@ -261,6 +294,35 @@ impl Keep {
         let answer = (self.call)(self.context, huon_bytes::of(key), huon_bytes::of(value));
         self.has_stopped = !matches!(answer, 0 | 1);
         answer != 0
+    }
+}
+
+/// A function that says what becomes of a value, and why that could not be done.
+pub(crate) struct Changes {
+    call: extern "C" fn(*mut c_void, *const huon_bytes<'_>, *mut huon_bytes<'static>) -> c_int,
+    context: *mut c_void,
+    pub(crate) refused: Res<()>,
+}
+
+impl Changes {
+    pub(crate) fn new(call: huon_change_fn, context: *mut c_void) -> Res<Changes> {
+        Ok(Changes { call: wanted(call)?, context, refused: Ok(()) })
+    }
+
+    /// Asks what becomes of a value; an error leaves it as it is.
+    pub(crate) fn ask(&mut self, old: Option<&[u8]>, to: &mut Change<Bytes>) -> huon::Result<()> {
+        let old = old.map(huon_bytes::of);
+        let shown = old.as_ref().map_or(std::ptr::null(), std::ptr::from_ref);
+        let mut value = huon_bytes::of(&[]);
+        let fault = match ((self.call)(self.context, shown, &mut value), value.get()) {
+            (HUON_CHANGE_NONE, _) => return Ok(()),
+            (HUON_CHANGE_SET, Ok(value)) => return to.set(value),
+            (HUON_CHANGE_REMOVE, _) => return to.remove(),
+            (HUON_CHANGE_SET, Err(fault)) => fault,
+            _ => STOPPED,
+        };
+        self.refused = Err(fault);
+        Err(huon::Error::Invalid("stopped"))
     }
 }
 

@@ -28,7 +28,8 @@ mod callback;
 pub use abi::*;
 pub use bytes::{huon_bytes, huon_pair, huon_str};
 pub use callback::{
-    huon_compare_fn, huon_fill_fn, huon_keep_fn, huon_merge_fn, huon_next_fn, huon_problem_fn,
-    huon_progress, huon_progress_fn, huon_slow_reader, huon_slow_reader_fn, huon_step_fn,
-    huon_value_fn, huon_write_fn,
+    HUON_CHANGE_NONE, HUON_CHANGE_REMOVE, HUON_CHANGE_SET, huon_change_fn, huon_compare_fn,
+    huon_fill_fn, huon_keep_fn, huon_merge_fn, huon_next_fn, huon_problem_fn, huon_progress,
+    huon_progress_fn, huon_slow_reader, huon_slow_reader_fn, huon_step_fn, huon_value_fn,
+    huon_write_fn,
 };

@@ -8,7 +8,7 @@ use std::time::Duration;
 use huon::{CheckOptions, CompactEnd, CompactOptions, CopyOptions, CopyReport, Env, MetaState};
 
 use super::env::{env_of, huon_env};
-use super::txn::{huon_txn, with_reader};
+use super::txn::{huon_txn, shared_reader};
 use crate::border::{Fault, Res, border, give, wanted};
 use crate::bytes::{Out, options, path, room};
 use crate::callback::{
@@ -29,7 +29,9 @@ pub struct huon_copy_options {
     pub flags: u32,
     /// Permission bits of the copy; 0: 0600.
     pub mode: u32,
-    /// Copies what this read transaction sees; NULL: the newest commit.
+    /// Copies what this read transaction sees; NULL: the newest commit. The transaction can be used
+    /// meanwhile, and ended: the snapshot stays until the copy is done. To reset, renew or park it
+    /// is HUON_IN_USE until then.
     pub snapshot: *mut huon_txn,
     /// Is told how far it is; or NULL.
     pub progress: huon_progress_fn,
@@ -66,7 +68,8 @@ unsafe fn copy(
     let copied = if with.snapshot.is_null() {
         work(how)?
     } else {
-        with_reader(with.snapshot, |txn| Ok(work(how.snapshot(txn))?))?
+        let txn = shared_reader(with.snapshot)?;
+        work(how.snapshot(&txn))?
     };
     tell_copy(told, copied);
     Ok(())
@@ -77,8 +80,8 @@ fn tell_copy(told: Out<'_, huon_copy_report>, copied: CopyReport) {
 }
 
 /// Copies an environment to a new file, while readers and writers go on. The copy has its name only
-/// when it is complete and flushed. `told` may be NULL. HUON_IO if the file exists or cannot be
-/// written; HUON_CORRUPT for a damaged page, which is never copied.
+/// when it is complete and flushed. `told` may be NULL. HUON_IO if the file exists (EEXIST) or
+/// cannot be written; HUON_CORRUPT for a damaged page, which is never copied.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn huon_copy(
     env: *mut huon_env,

@@ -65,7 +65,9 @@ fn code_of(error: &Error) -> c_int {
 
 fn system_of(error: &Error) -> c_int {
     match error {
-        Error::Io(io) => io.source.raw_os_error().unwrap_or(0),
+        // What a callback has stopped is no failure of the system.
+        Error::Io(io) if io.source.kind() == std::io::ErrorKind::Interrupted => 0,
+        Error::Io(io) => huon_c::system_number(&io.source),
         _ => 0,
     }
 }

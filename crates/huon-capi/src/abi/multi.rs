@@ -5,13 +5,14 @@ use std::mem::MaybeUninit;
 
 use huon::RawMulti;
 
+use super::batch::in_pieces;
 use super::def::{huon_multi, huon_table_options, multi_def};
 use super::env::answer;
-use super::range::{huon_range, within};
+use super::range::{OfValues, huon_range, within};
 use super::txn::{huon_txn, in_view, inside, write};
 use crate::border::{Fault, Res, border, done, fill, found, give, wanted};
 use crate::bytes::{Out, huon_bytes, huon_pair, items, options, room, shown, shown_pair};
-use crate::callback::{STOPPED, huon_value_fn};
+use crate::callback::{Feed, STOPPED, huon_next_fn, huon_value_fn};
 
 /// Opens the multimap of that name, if it exists in what the transaction shows: see
 /// huon_table_open.
@@ -228,6 +229,23 @@ pub extern "C" fn huon_multi_append(
     })
 }
 
+/// Fills an empty multimap from pairs in the order of keys and of the values of each: into full
+/// pages, many times cheaper than putting them. HUON_INVALID if it has pairs.
+/// HUON_KEY_OUT_OF_ORDER, or any error behind the first pair, breaks the transaction.
+#[unsafe(no_mangle)]
+pub extern "C" fn huon_multi_bulk_load(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    next: huon_next_fn,
+    context: *mut c_void,
+) -> c_int {
+    border("huon_multi_bulk_load", || {
+        let (multi, mut feed) = (multi.get()?, Feed::new(next, context)?);
+        let built = write(txn, |txn| Ok(multi.bulk_load(txn, |append| feed.all(append))?));
+        feed.fed.and(built)
+    })
+}
+
 /// Has a key have this value alone. `before`, which may be NULL, tells how many it had.
 #[unsafe(no_mangle)]
 pub extern "C" fn huon_multi_set(
@@ -292,6 +310,34 @@ pub extern "C" fn huon_multi_remove_key(
         })?;
         give(count, removed);
         done(removed > 0, Fault::NOT_FOUND)
+    })
+}
+
+/// Removes the values of a key that lie in a range; NULL: all of them. `count`, which may be NULL,
+/// tells how many there were. HUON_PREFIX is not for values. Costs a descent for each value that is
+/// removed, and one alone for all of them.
+#[unsafe(no_mangle)]
+pub extern "C" fn huon_multi_remove_values(
+    txn: *mut huon_txn,
+    multi: huon_multi,
+    key: huon_bytes<'_>,
+    values: Option<&huon_range<'_>>,
+    count: Option<&mut MaybeUninit<u64>>,
+) -> c_int {
+    border("huon_multi_remove_values", || {
+        let (multi, key) = (multi.get()?, key.get()?);
+        let values = within(txn, values, OfValues)?;
+        let removed = inside(txn, |inside| {
+            inside.change((key, &[]), |txn, key, _| {
+                if values.is_all() {
+                    multi.remove_key(txn, key)
+                } else {
+                    multi.remove_values(txn, key, values.bounds())
+                }
+            })
+        })?;
+        give(count, removed);
+        Ok(())
     })
 }
 
@@ -374,17 +420,16 @@ pub unsafe extern "C" fn huon_multi_get_many(
     border("huon_multi_get_many", || {
         let (multi, each) = (multi.get()?, wanted(each)?);
         // SAFETY: A2.
-        let keys = unsafe { items(keys, count) }?.iter();
-        let keys: Vec<&[u8]> = keys.map(|key| key.get()).collect::<Res<_>>()?;
-        in_view!(txn, txn => {
+        let keys = unsafe { items(keys, count) }?.iter().map(|key| key.get());
+        in_view!(txn, txn => in_pieces(keys, |first, keys| {
             let mut shown = Ok(());
-            multi.get_many(txn, &keys, |index, values| {
+            multi.get_many(txn, keys, |at, values| {
                 if shown.is_ok() {
-                    shown = show_values(values, |value| each(context, index, value));
+                    shown = show_values(values, |value| each(context, first + at, value));
                 }
             })?;
             shown
-        })
+        }))
     })
 }
 

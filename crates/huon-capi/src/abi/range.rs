@@ -2,7 +2,7 @@
 
 use std::ops::Bound;
 
-use huon::{RawMulti, RawTable, Txn};
+use huon::{Error, RawMulti, RawTable, Txn};
 
 use super::txn::{huon_txn, in_view};
 use crate::border::{Fault, Res};
@@ -115,6 +115,16 @@ pub(super) struct InBytes;
 impl Ranged for InBytes {
     fn check_prefix(self, _: &impl Txn, _: &[u8]) -> huon::Result<()> {
         Ok(())
+    }
+}
+
+/// The values of a key of a multimap, which the engine finds no prefixes of.
+#[derive(Clone, Copy)]
+pub(super) struct OfValues;
+
+impl Ranged for OfValues {
+    fn check_prefix(self, _: &impl Txn, _: &[u8]) -> huon::Result<()> {
+        Err(Error::Invalid("a range of values has two ends, and no prefix: leave HUON_PREFIX out"))
     }
 }
 

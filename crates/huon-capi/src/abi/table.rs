@@ -12,7 +12,7 @@ use super::range::{huon_range, within};
 use super::txn::{huon_txn, in_view, inside, write};
 use crate::border::{Fault, Res, border, done, fill, found, give, wanted};
 use crate::bytes::{Out, huon_bytes, huon_pair, nothing, options, shown, shown_pair};
-use crate::callback::{feed, huon_next_fn};
+use crate::callback::{Feed, huon_next_fn};
 
 /// Opens the table of that name, if it exists in what the transaction shows; an empty name: the
 /// main table, which always does. HUON_TABLE_NOT_FOUND; HUON_TABLE_KIND if it is a multimap or of
@@ -478,15 +478,8 @@ pub extern "C" fn huon_bulk_append(
     context: *mut c_void,
 ) -> c_int {
     border("huon_bulk_append", || {
-        let (table, next) = (table.get()?, wanted(next)?);
-        let mut fed = Ok(());
-        let built = write(txn, |txn| {
-            let build = table.bulk_append(txn, |append| {
-                fed = feed(next, context, &mut *append);
-                if fed.is_ok() { Ok(()) } else { Err(huon::Error::Invalid("stopped")) }
-            });
-            Ok(build?)
-        });
-        fed.and(built)
+        let (table, mut feed) = (table.get()?, Feed::new(next, context)?);
+        let built = write(txn, |txn| Ok(table.bulk_append(txn, |append| feed.all(append))?));
+        feed.fed.and(built)
     })
 }

@@ -6,6 +6,8 @@
 //!     is released at once, though a thread may keep the husk that it used last.
 //! X3. A change has keys and values of its own: those that the caller gives may lie on pages that
 //!     the change moves. A call of many changes has all of them before the first.
+//! X4. What takes long, as a copy of what a read transaction sees, shares the engine's transaction,
+//!     and leaves the handle to others. The snapshot stays until both have let go of it.
 
 use std::ffi::c_int;
 use std::mem::MaybeUninit;
@@ -55,6 +57,8 @@ pub(super) struct Inside {
 
 pub(super) enum Stage {
     Reads(Box<ReadTxn>),
+    /// The same, while something that takes long may use it, too (X4).
+    Shared(Arc<ReadTxn>),
     Rests(Resting),
     Parked(Box<Parked>),
     Writes(Box<WriteTxn>),
@@ -90,6 +94,7 @@ impl Inside {
     pub(super) fn view(&self) -> Res<View<'_>> {
         match &self.stage {
             Stage::Reads(txn) => Ok(View::Read(txn)),
+            Stage::Shared(txn) => Ok(View::Read(txn)),
             Stage::Writes(txn) => Ok(View::Write(txn)),
             Stage::Rests(_) | Stage::Parked(_) | Stage::Ended => Err(NOT_THERE),
         }
@@ -370,7 +375,7 @@ pub extern "C" fn huon_txn_state(
         answer(
             state,
             inside(txn, |inside| match inside.stage {
-                Stage::Reads(_) => Ok(HUON_TXN_READS),
+                Stage::Reads(_) | Stage::Shared(_) => Ok(HUON_TXN_READS),
                 Stage::Writes(_) => Ok(HUON_TXN_WRITES),
                 Stage::Rests(_) => Ok(HUON_TXN_RESET),
                 Stage::Parked(_) => Ok(HUON_TXN_PARKED),
@@ -386,9 +391,19 @@ fn turn(txn: *mut huon_txn, next: impl FnOnce(Stage) -> Res<Stage>) -> Res<()> {
         match inside.stage {
             Stage::Writes(_) => return Err(NOT_A_READER),
             Stage::Ended => return Err(Fault::HANDLE),
-            Stage::Reads(_) | Stage::Rests(_) | Stage::Parked(_) => {}
+            Stage::Reads(_) | Stage::Shared(_) | Stage::Rests(_) | Stage::Parked(_) => {}
         }
-        inside.stage = next(std::mem::replace(&mut inside.stage, Stage::Ended))?;
+        let stage = match std::mem::replace(&mut inside.stage, Stage::Ended) {
+            Stage::Shared(shared) => match Arc::try_unwrap(shared) {
+                Ok(own) => Stage::Reads(Box::new(own)),
+                Err(shared) => {
+                    inside.stage = Stage::Shared(shared);
+                    return Err(Fault::IN_USE);
+                }
+            },
+            other => other,
+        };
+        inside.stage = next(stage)?;
         Ok(())
     })
 }
@@ -511,10 +526,18 @@ pub unsafe extern "C" fn huon_table_names(
     })
 }
 
-/// The engine's transactions of one that reads, for what takes those only.
-pub(super) fn with_reader<R>(txn: *mut huon_txn, work: impl FnOnce(&ReadTxn) -> Res<R>) -> Res<R> {
-    look(txn, |view| match view {
-        View::Read(txn) => work(txn),
-        View::Write(_) => Err(NOT_A_READER),
+/// The engine's transaction of one that reads, for what takes long (X4).
+pub(super) fn shared_reader(txn: *mut huon_txn) -> Res<Arc<ReadTxn>> {
+    inside(txn, |inside| {
+        let shared = match std::mem::replace(&mut inside.stage, Stage::Ended) {
+            Stage::Reads(txn) => Arc::new(*txn),
+            Stage::Shared(txn) => txn,
+            other => {
+                inside.stage = other;
+                return Err(inside.view().map_or_else(|fault| fault, |_| NOT_A_READER));
+            }
+        };
+        inside.stage = Stage::Shared(shared.clone());
+        Ok(shared)
     })
 }

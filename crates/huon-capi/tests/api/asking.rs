@@ -134,6 +134,166 @@ fn values_of_many_keys_and_those_that_were() {
     ok(huon_abort(txn));
 }
 
+/// What a change is to answer, and what it has seen.
+struct Changing {
+    answer: c_int,
+    seen: Vec<Option<String>>,
+    value: String,
+}
+
+extern "C" fn changes(
+    context: *mut c_void,
+    old: *const huon_bytes<'_>,
+    value: *mut huon_bytes<'static>,
+) -> c_int {
+    let own: &mut Changing = within(context);
+    // SAFETY: they are what the header says, and the value stays as long as the test.
+    unsafe {
+        own.seen.push(old.as_ref().map(|old| text(*old)));
+        *value = std::mem::transmute::<huon_bytes<'_>, huon_bytes<'static>>(of(&own.value));
+    }
+    own.answer
+}
+
+#[test]
+fn a_function_says_what_becomes_of_a_value() {
+    let env = Env::new();
+    let t = env.table(&[]);
+    let txn = env.write();
+    let m = multi(txn, "m").unwrap();
+    let mut own = Changing { answer: HUON_CHANGE_NONE, seen: Vec::new(), value: String::new() };
+    type Call<'c> = &'c dyn Fn(huon_change_fn, *mut c_void) -> Result<bool, c_int>;
+    let of_table: Call<'_> =
+        &|call, to| get(|was| huon_update_with(txn, t, of("k"), call, to, was));
+    let of_multi: Call<'_> =
+        &|call, to| get(|was| huon_multi_update_with(txn, m, of("k"), call, to, was));
+    for call in [of_table, of_multi] {
+        own.seen.clear();
+        for (answer, value, expected) in [
+            (HUON_CHANGE_NONE, "0", Ok(false)),
+            (HUON_CHANGE_SET, "1", Ok(false)),
+            (HUON_CHANGE_NONE, "2", Ok(true)),
+            (HUON_CHANGE_SET, "3", Ok(true)),
+            (9, "4", Err(HUON_STOPPED)),
+            (HUON_CHANGE_REMOVE, "5", Ok(true)),
+            (HUON_CHANGE_REMOVE, "6", Ok(false)),
+            (HUON_CHANGE_SET, "7", Ok(false)),
+        ] {
+            (own.answer, own.value) = (answer, value.to_owned());
+            assert_eq!(call(Some(changes), context(&mut own)), expected, "{value}");
+        }
+        let seen: Vec<_> = own.seen.iter().map(Option::as_deref).collect();
+        let (one, three) = (Some("1"), Some("3"));
+        assert_eq!(seen, [None, None, one, one, three, three, None, None]);
+        assert_eq!(call(None, ptr::null_mut()), Err(HUON_BAD_ARGUMENT));
+    }
+    assert_eq!(value(txn, t, "k").as_deref(), Ok("7"));
+    ok(huon_multi_put(txn, m, of("k"), of("8"), None));
+    own.seen.clear();
+    assert_eq!(of_multi(Some(changes), context(&mut own)), Err(HUON_MANY_VALUES));
+    assert!(own.seen.is_empty(), "it is not asked");
+    ok(huon_commit(txn));
+    let reader = env.read();
+    let refused = huon_update_with(reader, t, of("k"), Some(changes), context(&mut own), None);
+    assert_eq!(refused, HUON_BAD_TXN);
+    ok(huon_abort(reader));
+}
+
+extern "C" fn asks_again(
+    context: *mut c_void,
+    _: *const huon_bytes<'_>,
+    _: *mut huon_bytes<'static>,
+) -> c_int {
+    let (txn, table, codes): &mut (Txn, huon_table, Vec<c_int>) = within(context);
+    codes.push(huon_get(*txn, *table, of("k"), None));
+    codes.push(huon_commit(*txn));
+    HUON_CHANGE_NONE
+}
+
+#[test]
+fn a_function_that_changes_cannot_use_the_transaction() {
+    let env = Env::new();
+    let t = env.table(&[("k", "1")]);
+    let txn = env.write();
+    let mut own = (txn, t, Vec::<c_int>::new());
+    ok(huon_update_with(txn, t, of("k"), Some(asks_again), context(&mut own), None));
+    assert_eq!(own.2, [HUON_IN_USE, HUON_IN_USE]);
+    ok(huon_commit(txn));
+}
+
+#[test]
+fn values_of_a_key_are_removed_by_range() {
+    let env = Env::new();
+    let txn = env.write();
+    let m = multi(txn, "m").unwrap();
+    for n in 0..1000 {
+        ok(huon_multi_put(txn, m, of("a"), of(&format!("{n:03}")), None));
+    }
+    ok(huon_multi_put(txn, m, of("b"), of("500"), None));
+    let remove = |key: &str, flags, from, to| {
+        let values = range(flags, from, to);
+        get(|n| huon_multi_remove_values(txn, m, of(key), Some(&values), n))
+    };
+    assert_eq!(remove("a", HUON_FROM | HUON_BEFORE, "100", "900"), Ok(800));
+    assert_eq!(remove("a", HUON_FROM | HUON_BEFORE, "100", "900"), Ok(0));
+    assert_eq!(remove("a", HUON_AFTER, "990", ""), Ok(9));
+    assert_eq!(remove("a", HUON_TO, "", "049"), Ok(50));
+    assert_eq!(remove("none", HUON_TO, "", "9"), Ok(0));
+    assert_eq!(remove("a", HUON_FROM | HUON_TO, "9", "1"), Ok(0), "an end before its start");
+    assert_eq!(remove("a", HUON_PREFIX, "9", ""), Err(HUON_INVALID));
+    assert_eq!(remove("a", HUON_FROM | HUON_AFTER, "9", ""), Err(HUON_BAD_ARGUMENT));
+    assert_eq!(get(|n| huon_multi_count_values(txn, m, of("a"), n)), Ok(141));
+    assert_eq!(get(|n| huon_multi_remove_values(txn, m, of("a"), None, n)), Ok(141));
+    ok(huon_multi_remove_values(txn, m, of("a"), None, None));
+    assert_eq!(get(|n| huon_multi_count(txn, m, None, n)), Ok(1), "that of the other key");
+    ok(huon_abort(txn));
+}
+
+/// Pairs that are fed: so many values to a key.
+struct Pairs {
+    next: u32,
+    count: u32,
+    room: String,
+    end: c_int,
+}
+
+extern "C" fn next_pair(context: *mut c_void, pair: *mut huon_pair<'static>) -> c_int {
+    let own: &mut Pairs = within(context);
+    if own.next == own.count {
+        return own.end;
+    }
+    own.room = format!("{:04}{:02}", own.next / 50, own.next % 50);
+    own.next += 1;
+    // SAFETY: the text stays until the next call.
+    let text: &'static str = unsafe { std::mem::transmute::<&str, &'static str>(&own.room) };
+    // SAFETY: the pair is to be set.
+    unsafe { *pair = huon_pair::of(&text.as_bytes()[..4], &text.as_bytes()[4..]) };
+    HUON_OK
+}
+
+#[test]
+fn a_multimap_is_filled_by_a_callback() {
+    let env = Env::new();
+    let feed =
+        |txn, m, own: &mut Pairs| huon_multi_bulk_load(txn, m, Some(next_pair), context(own));
+    let pairs = |next, end| Pairs { next, count: 5000, room: String::new(), end };
+    let txn = env.write();
+    let m = multi(txn, "m").unwrap();
+    ok(feed(txn, m, &mut pairs(0, HUON_NOT_FOUND)));
+    assert_eq!(get(|n| huon_multi_count(txn, m, None, n)), Ok(5000));
+    assert_eq!(get(|n| huon_multi_count_values(txn, m, of("0042"), n)), Ok(50));
+    ok(huon_multi_contains(txn, m, of("0042"), of("07")));
+    let again = feed(txn, m, &mut pairs(0, HUON_NOT_FOUND));
+    assert_eq!(again, HUON_INVALID, "it is not empty: {}", message());
+    assert_eq!(huon_multi_bulk_load(txn, m, None, ptr::null_mut()), HUON_BAD_ARGUMENT);
+    ok(huon_commit(txn));
+    let txn = env.write();
+    let stopped = multi(txn, "stopped").unwrap();
+    assert_eq!(feed(txn, stopped, &mut pairs(4000, -99)), HUON_STOPPED);
+    assert_eq!(huon_multi_put(txn, stopped, of("a"), of("b"), None), HUON_TXN_BROKEN);
+    ok(huon_abort(txn));
+}
+
 #[derive(Default)]
 struct Seen {
     pages: u64,

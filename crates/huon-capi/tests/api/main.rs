@@ -3,6 +3,7 @@
 mod asking;
 mod common;
 mod conformance;
+mod copies;
 mod costs;
 mod forks;
 mod header;

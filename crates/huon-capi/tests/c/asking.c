@@ -87,6 +87,91 @@ static void values_of_many_keys(void)
     OK(huon_close(env));
 }
 
+/* Adds one to a number of one digit, or begins with 1; at 3 it goes away. */
+static int count_up(void *context, const huon_bytes *old, huon_bytes *value)
+{
+    char *room = context;
+    *room = old ? (char)(*(const char *)old->data + 1) : '1';
+    if (*room == '3') return HUON_CHANGE_REMOVE;
+    value->data = room, value->len = 1;
+    return HUON_CHANGE_SET;
+}
+
+/* Gives no bytes, and says that there are some. */
+static int lies(void *context, const huon_bytes *old, huon_bytes *value)
+{
+    (void)context, (void)old;
+    value->data = NULL, value->len = 1;
+    return HUON_CHANGE_SET;
+}
+
+static void a_function_says_what_becomes_of_a_value(void)
+{
+    huon_env *env = opened();
+    huon_table t = filled(env, 1);
+    huon_txn *txn = writing(env);
+    huon_bytes value;
+    huon_multi m;
+    char room;
+    bool was_there;
+    OK(huon_multi_create(txn, text("m"), NULL, &m));
+    OK(huon_update_with(txn, t, text("n"), count_up, &room, &was_there));
+    EXPECT(!was_there);
+    OK(huon_update_with(txn, t, text("n"), count_up, &room, NULL));
+    OK(huon_get(txn, t, text("n"), &value));
+    EXPECT_TEXT(value, "2");
+    OK(huon_update_with(txn, t, text("n"), count_up, &room, &was_there));
+    EXPECT(was_there);
+    EXPECT_RC(huon_get(txn, t, text("n"), NULL), HUON_NOT_FOUND);
+    OK(huon_multi_update_with(txn, m, text("n"), count_up, &room, NULL));
+    EXPECT_RC(huon_multi_update_with(txn, m, text("n"), lies, NULL, NULL), HUON_BAD_ARGUMENT);
+    OK(huon_multi_contains(txn, m, text("n"), text("1")));
+    OK(huon_multi_put(txn, m, text("n"), text("0"), NULL));
+    EXPECT_RC(huon_multi_update_with(txn, m, text("n"), count_up, &room, NULL), HUON_MANY_VALUES);
+    OK(huon_commit(txn));
+    OK(huon_close(env));
+}
+
+struct pairs {
+    unsigned next, count;
+    char key[16], value[16];
+};
+
+/* Ten values for each key. */
+static int next_pair(void *context, huon_pair *pair)
+{
+    struct pairs *pairs = context;
+    if (pairs->next == pairs->count) return HUON_NOT_FOUND;
+    pair->key.data = pairs->key, pair->value.data = pairs->value;
+    pair->key.len = (size_t)sprintf(pairs->key, "k%05u", pairs->next / 10);
+    pair->value.len = (size_t)sprintf(pairs->value, "%u", pairs->next % 10);
+    pairs->next++;
+    return HUON_OK;
+}
+
+static void a_multimap_is_filled_and_emptied(void)
+{
+    huon_env *env = opened();
+    huon_txn *txn = writing(env);
+    huon_range some = {HUON_FROM | HUON_BEFORE, {NULL, 0}, {NULL, 0}};
+    struct pairs pairs = {0, scaled(2000), "", ""};
+    huon_multi m;
+    uint64_t count;
+    OK(huon_multi_create(txn, text("m"), NULL, &m));
+    OK(huon_multi_bulk_load(txn, m, next_pair, &pairs));
+    OK(huon_multi_count(txn, m, NULL, &count));
+    EXPECT_NUM(count, pairs.count);
+    some.from = text("3"), some.to = text("7");
+    OK(huon_multi_remove_values(txn, m, text("k00004"), &some, &count));
+    EXPECT_NUM(count, 4);
+    OK(huon_multi_remove_values(txn, m, text("k00004"), NULL, &count));
+    EXPECT_NUM(count, 6);
+    OK(huon_multi_remove_values(txn, m, text("k00004"), NULL, &count));
+    EXPECT_NUM(count, 0);
+    OK(huon_commit(txn));
+    OK(huon_close(env));
+}
+
 struct seen {
     unsigned tables, records, pages;
 };
@@ -154,5 +239,6 @@ static void durable_commits_go_by_a_journal(void)
 }
 
 CASES(CASE(a_value_is_written_where_it_lies), CASE(a_function_says_what_stays),
-      CASE(values_of_many_keys), CASE(a_file_is_walked_over),
+      CASE(values_of_many_keys), CASE(a_function_says_what_becomes_of_a_value),
+      CASE(a_multimap_is_filled_and_emptied), CASE(a_file_is_walked_over),
       CASE(durable_commits_go_by_a_journal))

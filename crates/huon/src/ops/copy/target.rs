@@ -77,6 +77,7 @@ impl Drop for Draft {
 }
 
 fn exists(target: &Path) -> Error {
-    let error = std::io::Error::from(std::io::ErrorKind::AlreadyExists);
+    let what = "there is a file of that name, which a copy does not replace";
+    let error = std::io::Error::new(std::io::ErrorKind::AlreadyExists, what);
     Error::io("copy", target.display().to_string(), error)
 }
