@@ -21,7 +21,7 @@ const fn class(
 }
 
 /// A binary belongs to the first class that fits.
-const CLASSES: [Class; 14] = [
+const CLASSES: [Class; 15] = [
     class("costs", "huon-testkit", &["costs"]),
     class("kills", "huon-testkit", &["kills"]),
     class("hostile", "huon-testkit", &["hostile"]),
@@ -31,6 +31,7 @@ const CLASSES: [Class; 14] = [
     class("lsm", "huon-lsm", &[]),
     class("lsm-crash", "huon-testkit", &["lsm"]),
     class("model", "huon-testkit", &["features", "histories"]),
+    class("follow", "huon-testkit", &["follow"]),
     class("catalogue", "huon-testkit", &["catalogue"]),
     class("faults", "huon-testkit", &["faults", "syscalls", "alloc"]),
     class("crash", "huon-testkit", &["crash"]),
