@@ -13,6 +13,7 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <pthread.h>
 #include <setjmp.h>
 #include <stdarg.h>
 #include <stdint.h>
@@ -59,6 +60,38 @@ UNUSED static void end_case(int result)
     if (!is_watched()) _exit(result);
     case_result = result;
     longjmp(end_of_case, 1);
+}
+
+/* ---- Memory that lives as long as its case ---- */
+
+struct room {
+    struct room *next;
+};
+
+/* Those of the case that runs. */
+static struct room *rooms;
+static pthread_mutex_t rooms_lock = PTHREAD_MUTEX_INITIALIZER;
+
+/* So many bytes. */
+UNUSED static void *case_room(size_t size)
+{
+    struct room *room = malloc(sizeof *room + size);
+    if (!room) abort();
+    pthread_mutex_lock(&rooms_lock);
+    room->next = rooms, rooms = room;
+    pthread_mutex_unlock(&rooms_lock);
+    return room + 1;
+}
+
+/* Gives them back before the case ends. */
+UNUSED static void free_room(void *bytes)
+{
+    struct room *room = (struct room *)bytes - 1, **at = &rooms;
+    pthread_mutex_lock(&rooms_lock);
+    while (*at != room) at = &(*at)->next;
+    *at = room->next;
+    pthread_mutex_unlock(&rooms_lock);
+    free(room);
 }
 
 /* ---- Checks: the first one that fails ends its case ---- */
@@ -119,6 +152,7 @@ UNUSED static int run_here(const struct test_case *test)
     alarm(CASE_SECONDS_MAX);
     case_result = 0;
     if (setjmp(end_of_case) == 0) test->run();
+    while (rooms) free_room(rooms + 1);
     return case_result;
 }
 

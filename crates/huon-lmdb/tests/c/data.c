@@ -73,7 +73,7 @@ static void values_of_every_size(void)
         OK(mdb_get(in.txn, in.dbi, &key, &found));
         EXPECT_NUM(found.mv_size, size);
         EXPECT(memcmp(found.mv_data, data.mv_data, size) == 0);
-        free(data.mv_data);
+        free_room(data.mv_data);
     }
     done(in);
 }
@@ -254,7 +254,7 @@ static void histories_beside_an_array(void)
         } else {
             data = filled(length, (int)which);
             OK(mdb_put(in.txn, in.dbi, &key, &data, 0));
-            free(data.mv_data);
+            free_room(data.mv_data);
             count += lengths[which] == 0;
             lengths[which] = length + 1;
         }

@@ -83,7 +83,7 @@ static void values_of_every_size(void)
         OK(mdbx_get(in.txn, in.dbi, &key, &found));
         EXPECT_NUM(found.iov_len, size);
         EXPECT(memcmp(found.iov_base, data.iov_base, size) == 0);
-        free(data.iov_base);
+        free_room(data.iov_base);
     }
     done(in);
 }

@@ -10,7 +10,7 @@ static int fill_one(MDBX_env *env, unsigned number, size_t size)
     MDBX_dbi dbi = table(txn, NULL, 0);
     MDBX_val key = numbered("k", number), data = filled(size, (int)number);
     int rc = mdbx_put(txn, dbi, &key, &data, MDBX_UPSERT);
-    free(data.iov_base);
+    free_room(data.iov_base);
     if (rc == MDBX_SUCCESS) return mdbx_txn_commit(txn);
     OK(mdbx_txn_abort(txn));
     return rc;

@@ -63,7 +63,7 @@ UNUSED static MDBX_val nothing(void)
 /* A memory of `size` bytes, all `byte`, that lives as long as the case. */
 UNUSED static MDBX_val filled(size_t size, int byte)
 {
-    return bytes(memset(malloc(size + 1), byte, size), size);
+    return bytes(memset(case_room(size + 1), byte, size), size);
 }
 
 /* `k` and a number of five digits, in one of a few places that are used in turn. */

@@ -32,7 +32,7 @@ static void change(MDBX_env *env, unsigned number, size_t size)
     MDBX_val key = numbered("k", number), data = filled(size, 'x');
     OK(mdbx_put(txn, table(txn, NULL, 0), &key, &data, MDBX_UPSERT));
     OK(mdbx_txn_commit(txn));
-    free(data.iov_base);
+    free_room(data.iov_base);
 }
 
 static void listed(void)
@@ -192,7 +192,7 @@ static int change_until_full(MDBX_env *env, unsigned times)
         MDBX_txn *txn = WRITE(env);
         MDBX_val key = text("k"), data = filled(LARGE, (int)i);
         int rc = mdbx_put(txn, table(txn, NULL, 0), &key, &data, MDBX_UPSERT);
-        free(data.iov_base);
+        free_room(data.iov_base);
         if (rc == MDBX_SUCCESS) rc = mdbx_txn_commit(txn);
         else OK(mdbx_txn_abort(txn));
         if (rc != MDBX_SUCCESS) return rc;

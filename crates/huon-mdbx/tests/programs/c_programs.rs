@@ -2,7 +2,7 @@
 
 use huon_testkit::c_library::programs::Library;
 
-const LIBRARY: Library = Library {
+pub(crate) const LIBRARY: Library = Library {
     name: "huon_mdbx",
     built: "huon_mdbx",
     crate_dir: env!("CARGO_MANIFEST_DIR"),

@@ -2,7 +2,8 @@
 //!
 //! 1. A program's every case passes; none skips itself, since all of them are written for us.
 //! 2. Where valgrind is installed, no case of the watched ones reads or frees what it must not, nor
-//!    jumps on what was never written.
+//!    jumps on what was never written, nor loses memory. What lives as long as the process, as the
+//!    places of handles, is found at its end, and not lost.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -11,7 +12,7 @@ use std::process::{Command, Output, Stdio};
 
 use tempfile::TempDir;
 
-use crate::support::figures;
+use crate::support::{figures, scale};
 
 /// A library with an interface in C.
 pub struct Library {
@@ -78,7 +79,11 @@ impl Library {
         let built = self.built();
         let start = |name: &&str| {
             let mut valgrind = built.command(Path::new("valgrind"));
-            valgrind.args(["--quiet", "--error-exitcode=99", "--leak-check=no"]);
+            valgrind.args(["--quiet", "--error-exitcode=99"]);
+            // A look for leaks at each end of a process, forked ones too, takes long.
+            let leaks = if scale::is_full() { "full" } else { "no" };
+            valgrind.arg(format!("--leak-check={leaks}"));
+            valgrind.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
             let run = valgrind.arg(built.shared(name)).env("HUON_C_WATCHED", "1");
             run.stdout(Stdio::piped()).stderr(Stdio::piped());
             run.spawn().expect("valgrind")
@@ -119,6 +124,28 @@ impl Library {
             let source = Path::new(self.crate_dir).join(source);
             self.cpp_source_passes(&source, include, &["-std=c++17", "-std=c++20"], test);
         }
+    }
+
+    /// A program in C++ passes over an interface of others, which is these files in `dir`, a header
+    /// first and then a source: no other header of theirs is there to be found.
+    pub fn cpp_over_others_passes(&self, source: &str, dir: &Path, files: &[&str; 2], test: &str) {
+        if !are_installed(&["c++"], test) {
+            return;
+        }
+        let built = self.built();
+        for file in files {
+            std::fs::copy(dir.join(file), built.path().join(file)).expect("a copy");
+        }
+        let source = Path::new(self.crate_dir).join(source);
+        let source = source.to_str().expect("a path of text");
+        let include = format!("-I{}", built.path().display());
+        // What the compiler would say is about their code.
+        let flags = ["-std=c++17", "-w", &include];
+        let theirs = built.path().join(files[1]).display().to_string();
+        let [at, library] = built.link();
+        let program = built.program("c++", &flags, source, &[theirs, at, library]);
+        let run = built.command(&program).current_dir(built.path()).output();
+        check(source, &run.expect("a program"));
     }
 
     /// The pieces of C++ that a page shows pass: each program, and all others together as the body
