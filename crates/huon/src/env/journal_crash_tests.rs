@@ -112,7 +112,7 @@ fn no_power_loss_takes_what_was_acknowledged() {
         let env = options().open_simulated(&disk).unwrap();
         let opened_at = disk.event_count();
         let acknowledged = mixed_commits(&env, &disk, &mut random);
-        std::mem::forget(env);
+        crate::testing::kill(env);
         let (mut data, mut journal) = (Crashable::default(), Crashable::default());
         for (at, event) in disk.events().iter().enumerate() {
             data.see(event);
@@ -166,7 +166,7 @@ fn a_torn_meta_is_not_completed_by_the_one_that_repairs() {
     // meta is flushed after them, and stands by its checksum alone.
     (10..20).for_each(|key| put_lazily(&env, key, &[7; 200_000]));
     env.sync().unwrap();
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let mut image = disk.flushed_image();
     let torn = newest_slot(&image) * META_BYTES;
     let last = torn + META_BYTES - SECTOR..torn + META_BYTES;
@@ -176,7 +176,7 @@ fn a_torn_meta_is_not_completed_by_the_one_that_repairs() {
     let env = options().open_simulated(&machine).unwrap();
     assert_eq!(env.recovery(), Recovery::Replayed);
     assert_eq!(keys_there(&env), 10);
-    std::mem::forget(env);
+    crate::testing::kill(env);
 
     let mut data = Crashable { flushed: image, ..Crashable::default() };
     let repairs = |event: &Event| match event {

@@ -18,7 +18,7 @@ fn killed(commits: u64) -> SimDisk {
     for key in 0..commits {
         put(&env, key, Durability::Durable);
     }
-    std::mem::forget(env);
+    crate::testing::kill(env);
     disk
 }
 
@@ -54,7 +54,7 @@ fn a_journal_that_is_needed_keeps_its_length() {
         let env: Env = options(bytes).open_simulated(&disk).unwrap();
         assert_eq!(env.recovery(), Recovery::Newest);
         assert_eq!(env.info().unwrap().journal.unwrap().bytes, limits::JOURNAL_BYTES_MIN);
-        std::mem::forget(env);
+        crate::testing::kill(env);
         let env = super::tests::options().open_simulated(&after_power_loss(&disk)).unwrap();
         (0..6).for_each(|key| assert!(has(&env, key), "{bytes} bytes: {key}"));
     }

@@ -80,7 +80,7 @@ fn a_durable_commit_is_one_write_and_one_flush_of_the_journal() {
 fn what_was_durable_is_there_after_a_power_loss() {
     let (disk, env) = with_commits(40);
     let crashed = after_power_loss(&disk, &disk.journal_image());
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let env = options().open_simulated(&crashed).unwrap();
     assert_eq!(env.recovery(), Recovery::Replayed);
     (0..40).for_each(|key| assert!(has(&env, key), "key {key}"));
@@ -89,7 +89,7 @@ fn what_was_durable_is_there_after_a_power_loss() {
     put(&env, 40, Durability::Durable);
     put(&env, 41, Durability::Durable);
     let again = after_power_loss(&crashed, &crashed.journal_image());
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let env = options().open_simulated(&again).unwrap();
     (0..42).for_each(|key| assert!(has(&env, key), "key {key}"));
 }
@@ -100,7 +100,7 @@ fn a_journal_that_does_not_go_with_the_file_is_refused_by_name() {
     let older = disk.journal_image();
     // More than half of the journal: there was a checkpoint, whose meta names a later batch.
     put_all(&env, 1..40);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     for journal in [vec![], vec![0; JOURNAL_BYTES as usize], older] {
         let opened = options().open_simulated(&after_power_loss(&disk, &journal));
         let text = opened.err().map(|error| error.to_string()).unwrap_or_default();
@@ -122,11 +122,11 @@ fn a_file_that_was_closed_in_order_needs_no_journal() {
 #[test]
 fn a_file_that_was_replayed_needs_no_journal() {
     let (disk, env) = with_commits(5);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let crashed = cut(&disk);
     let env = options().open_simulated(&crashed).unwrap();
     assert_eq!(env.recovery(), Recovery::Replayed);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let env = super::tests::options().open_simulated(&after_power_loss(&crashed, &[])).unwrap();
     (0..5).for_each(|key| assert!(has(&env, key), "key {key}"));
 }
@@ -266,7 +266,7 @@ fn a_failed_flush_of_the_journal_ends_journaling() {
 fn an_opening_that_fails_waits_for_no_gate() {
     let replays = || {
         let (disk, env) = with_commits(3);
-        std::mem::forget(env);
+        crate::testing::kill(env);
         cut(&disk)
     };
     let makes = || SimDisk::new(8 << 20).unwrap();
@@ -294,7 +294,7 @@ fn every_flip_in_the_journal_is_found() {
     let disk = SimDisk::new(8 << 20).unwrap().lossy();
     let env = options().journal(JOURNAL_BYTES_MIN).open_simulated(&disk).unwrap();
     put_all(&env, 0..5);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let (data, journal) = (disk.flushed_image(), disk.journal_image());
     let bytes_of = |block: usize| {
         let header = &journal[block * 4096..][..80];
@@ -333,7 +333,7 @@ fn every_flip_in_the_journal_is_found() {
 #[test]
 fn a_batch_is_believed_only_behind_its_own() {
     let (disk, env) = with_commits(5);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let mut journal = disk.journal_image();
     let second = &mut journal[2 * BLOCK_BYTES..3 * BLOCK_BYTES];
     let bytes = Batch::bytes_at(second).unwrap();
@@ -350,7 +350,7 @@ fn a_batch_is_believed_only_behind_its_own() {
 #[test]
 fn a_batch_of_another_version_is_refused_where_it_is_meant() {
     let (disk, env) = with_commits(5);
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let mut journal = disk.journal_image();
     let next = &mut journal[5 * BLOCK_BYTES..6 * BLOCK_BYTES];
     assert!(next.iter().all(|byte| *byte == 0), "the fifth commit has the last batch");
@@ -421,12 +421,12 @@ fn a_place_in_a_journal_of_another_time_is_forgotten() {
     let env = options().open_simulated(&disk).unwrap();
     let place = Place { next: 1, anchor: 0, chain: 12_345 };
     env.last_core().store.board.set_journaled(Some(&Journaled { txnid: 0, tail: 0, place }));
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let machine = disk.after_kill(None).unwrap();
     let env = options().open_simulated(&machine).unwrap();
     put_all(&env, 0..4);
     assert!(env.check().unwrap().is_clean());
-    std::mem::forget(env);
+    crate::testing::kill(env);
     let lost = machine.after_crash(&machine.flushed_image(), false).unwrap();
     let lost = lost.with_journal_image(&machine.flushed_journal_image());
     let env = options().open_simulated(&lost).unwrap();
