@@ -9,10 +9,11 @@ use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use huon::sim::{Point, on_points};
-use huon::{BackupOptions, Durability, Env, Error, Replica};
+use huon::{Durability, Env, Error};
 use huon_testkit::figures;
 
 use super::child::{self, Child};
+use super::followers::follow;
 use super::{Place, assert_clean, def, small};
 
 /// The point at which the worker stops; none: no point's number.
@@ -83,7 +84,7 @@ pub(super) fn end_of(pid: i32) -> i32 {
 }
 
 /// Runs a test's body in a process of its own.
-fn apart(test: &str, body: impl FnOnce(&Path)) {
+pub(super) fn apart(test: &str, body: impl FnOnce(&Path)) {
     if child::part().is_some() {
         body(Path::new(&child::path()));
         return child::say("done");
@@ -185,18 +186,6 @@ fn work(env: &Env, path: &Path, dirty: &Path) -> huon::Result<()> {
     follow(path)?;
     put(&other, b"by another", Durability::Lazy)?;
     other.close().map(drop)
-}
-
-/// A file beside `path` follows one in memory.
-fn follow(path: &Path) -> huon::Result<()> {
-    let source = small().open_in_memory()?;
-    put(&source, b"at the source", Durability::Durable)?;
-    let capture = source.capture()?;
-    let env = small().replica_of(capture.image()).open(path.with_extension("replica"))?;
-    let mut replica = Replica::of(env, capture.image())?;
-    let mut backup = Vec::new();
-    capture.backup_to(&mut backup, BackupOptions::new())?;
-    replica.add(&mut &backup[..]).map(drop)
 }
 
 /// Points that this worker does not come to: another thread would have to.

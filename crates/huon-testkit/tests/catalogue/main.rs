@@ -4,6 +4,7 @@
 mod child;
 mod cursors;
 mod durability;
+mod followers;
 mod forks;
 mod heirs;
 mod levels;

@@ -4,6 +4,7 @@
 //! files. What keeps readers and crashes from harm is in `txn/adopt`.
 
 use std::path::Path;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use crate::env::{Env, Options};
@@ -12,6 +13,7 @@ use crate::lock::ReaderEntry;
 use crate::os;
 use crate::page::Txnid;
 use crate::planted::{self, Bug};
+use crate::txn::Core;
 use crate::txn::adopt::Adoption;
 use crate::txn::image::{Image, SnapshotName};
 use crate::txn::recovery::FIRST_ID;
@@ -58,9 +60,10 @@ const PAUSE: Duration = Duration::from_millis(1);
 /// assert_eq!(txn.open_table(&STOCK)?.expect("it came along").get(&txn, "apple")?, Some(12));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
-#[derive(Debug)]
 pub struct Replica {
     env: Env,
+    /// The client that has the writer lock: a forked child is another one.
+    core: Arc<Core>,
 }
 
 impl Options {
@@ -102,7 +105,7 @@ impl Replica {
     /// [`Error::Diverged`] if it is another file than a replica, or a copy, of that one;
     /// [`Error::Busy`] if another client writes or follows; [`Error::Invalid`] if it has a journal.
     pub fn of(env: Env, image: &Image) -> Result<Replica> {
-        let core = env.core()?;
+        let core = env.core()?.clone();
         let store = &core.store;
         if store.uuid != image.uuid() || store.page_bytes != image.page_bytes() as usize {
             let text = "the file is no copy of the one that it was to follow";
@@ -110,9 +113,9 @@ impl Replica {
         }
         core.check_writable()?;
         core.take_writer(core.lock_timeout())?;
-        let replica = Replica { env };
+        let replica = Replica { env, core };
         // If it fails, the drop releases the lock.
-        replica.env.core()?.begin_following()?;
+        replica.core.begin_following()?;
         Ok(replica)
     }
 
@@ -126,7 +129,8 @@ impl Replica {
     /// # Errors
     /// [`Error::Forked`], or [`Error::Corrupt`] from a damaged lock file.
     pub fn at(&self) -> Result<SnapshotName> {
-        let (_, meta) = self.env.core()?.newest_sealed()?;
+        self.core.check_forked()?;
+        let (_, meta) = self.core.newest_sealed()?;
         Ok(Image::of(&meta)?.name())
     }
 
@@ -142,23 +146,22 @@ impl Replica {
     /// names the reader that was waited for; [`Error::Io`] if the file could not grow.
     pub fn begin(&mut self, from: Option<SnapshotName>, image: &Image) -> Result<Applying<'_>> {
         let at = self.at()?;
-        let core = self.env.core()?;
         let is_next = match from {
             Some(from) => from == at || planted::is(Bug::BaseUnnamed),
             None => at.id == FIRST_ID.0,
         };
-        if !is_next || image.id() <= at.id || image.uuid() != core.store.uuid {
+        if !is_next || image.id() <= at.id || image.uuid() != self.core.store.uuid {
             return Err(diverged(at, from, image));
         }
         self.wait_for_readers()?;
         let since = from.map_or(Txnid(0), |from| Txnid(from.id));
-        let adoption = core.adopt(since, &image.meta)?;
+        let adoption = self.core.adopt(since, &image.meta)?;
         Ok(Applying { replica: self, adoption })
     }
 
     /// A1: no reader sees an older snapshot than the newest any more.
     fn wait_for_readers(&self) -> Result<()> {
-        let core = self.env.core()?;
+        let core = &self.core;
         let end = Instant::now().checked_add(core.lock_timeout());
         while let Some(reader) = core.older_reader()? {
             if core.store.slots.evict(&reader) {
@@ -203,9 +206,13 @@ impl Replica {
 
 impl Drop for Replica {
     fn drop(&mut self) {
-        if let Ok(core) = self.env.core() {
-            core.end_writing();
-        }
+        self.core.end_writing();
+    }
+}
+
+impl std::fmt::Debug for Replica {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Replica").field("env", &self.env).finish_non_exhaustive()
     }
 }
 
@@ -224,7 +231,7 @@ impl Applying<'_> {
     /// [`Error::Diverged`] if the snapshot that the file is at has a page there;
     /// [`Error::Invalid`] if they are no whole pages of the snapshot; [`Error::Io`].
     pub fn write(&mut self, pgno: u32, bytes: &[u8]) -> Result<()> {
-        self.replica.env.core()?.adopt_pages(&self.adoption, pgno, bytes)
+        self.replica.core.adopt_pages(&self.adoption, pgno, bytes)
     }
 
     /// Verifies what was written, makes it durable, and shows it to readers. Returns the id of the
@@ -236,7 +243,7 @@ impl Applying<'_> {
     /// [`Error::Corrupt`] if a page is missing, damaged, or of another snapshot: the file is where
     /// it was. [`Error::Poisoned`] if a flush failed.
     pub fn publish(self) -> Result<u64> {
-        let core = self.replica.env.core()?;
+        let core = &self.replica.core;
         core.publish_adopted(&self.adoption)?;
         Ok(core.store.board.published().txnid())
     }

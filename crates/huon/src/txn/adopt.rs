@@ -124,6 +124,7 @@ impl Core {
 
     /// Writes whole pages of the snapshot to their places.
     pub(crate) fn adopt_pages(&self, adoption: &Adoption, pgno: u32, bytes: &[u8]) -> Result<()> {
+        self.check_forked()?;
         let page_bytes = self.store.page_bytes;
         let count = u32::try_from(bytes.len() / page_bytes).unwrap_or(u32::MAX);
         let end = pgno.checked_add(count).filter(|&end| end <= adoption.meta.used);
@@ -141,12 +142,15 @@ impl Core {
             );
             return Err(Error::Diverged(text.into()));
         }
+        // W5.
+        self.store.writer.check_ours()?;
         self.store.storage.write_at(&[bytes], self.store.offset(pgno))
     }
 
     /// Makes the snapshot the newest: A2, A3.
     pub(crate) fn publish_adopted(&self, adoption: &Adoption) -> Result<()> {
         let Adoption { base, meta, since, .. } = adoption;
+        self.check_writable()?;
         reach(Point::AdoptedWritten);
         if !planted::is(Bug::AdoptedUnverified) {
             tail::verify(&self.store, meta, *since)?;
