@@ -18,7 +18,7 @@
 //!    96  where the record of each of eight images ends in the ring
 //!   104  floor of each of eight images
 //!   112  journal: blocks | flags | version of journaled | in flight for it
-//!        | served by its last flush | batches: all | before the plan's place | before the durable
+//!        | committed together | batches: all | before the plan's place | before the durable
 //!   120  journaled (twice): txnid | end in the ring | place (3) | - - -
 //!   136  place in the journal that each of three meta slots names (3), each a line
 //!   520  eight images of 512 words
@@ -133,8 +133,8 @@ pub(super) const JOURNAL_FLAGS: usize = JOURNAL_BLOCKS + 1;
 pub(super) const JOURNALED_AT: usize = JOURNAL_BLOCKS + 2;
 /// The mark of the snapshot that a flush of the journal will make durable (J2.4).
 pub(super) const JOURNAL_FLIGHT: usize = JOURNAL_BLOCKS + 3;
-/// How many ids the last flush of the journal made durable: a hint.
-pub(super) const JOURNAL_SERVED: usize = JOURNAL_BLOCKS + 4;
+/// How many ids the last flush of either file made durable, or let come meanwhile: a hint.
+pub(super) const TOGETHER: usize = JOURNAL_BLOCKS + 4;
 /// Batches so far: for people, as the two that follow.
 pub(super) const BATCHES: usize = JOURNAL_BLOCKS + 5;
 pub(super) const PLAN_BATCHES: usize = JOURNAL_BLOCKS + 6;

@@ -105,26 +105,31 @@ impl Core {
     fn flush_by_pages(&self, meta: MetaFlush) -> Result<bool> {
         let board = &self.store.board;
         let Some(role) = self.try_flusher()? else { return Ok(false) };
-        // The flush waits less for pages whose write-out has begun.
-        let write_out = || self.store.storage.start_writing();
-        self.delay_flush(board.durable().txnid(), board.served_by_last_flush(), write_out);
+        // Where the last flush was left unfinished, it does not tell how many commit together.
+        if board.postponed().is_none() {
+            // The flush waits less for pages whose write-out has begun.
+            let write_out = || self.store.storage.start_writing();
+            self.delay_flush(board.durable().txnid(), write_out);
+        }
         self.flush_newest(meta)?;
         drop(role);
         tell::flushed(board.durable().txnid());
         Ok(true)
     }
 
-    /// Group commit: waits for the committers that the last flush released to commit again, so that
-    /// they share the next one: until as many have committed, or no more come. A flusher that
-    /// served one commit last time waits for none, nor does one of a file in memory. Does what is
-    /// to be done `meanwhile`, so that the other committers, which need the processors, do not have
-    /// to.
-    pub(super) fn delay_flush(&self, flushed: u64, served: u64, meanwhile: impl Fn()) {
+    /// Group commit: waits until as many have committed as did during the last flush and before it,
+    /// so that they share the next one, or until no more come. The committers that the last flush
+    /// released are about to commit again; those that came while it went on wait already, and
+    /// would be served alone. A flusher that was alone last time waits for none, nor does one of a
+    /// file in memory. Does what is to be done `meanwhile`, so that the other committers, which
+    /// need the processors, do not have to.
+    pub(super) fn delay_flush(&self, flushed: u64, meanwhile: impl Fn()) {
         let board = &self.store.board;
         if self.store.storage.flushes_at_once() {
             return;
         }
-        let enough = flushed.saturating_add(served.min(DELAY_COMMITS_MAX));
+        let expected = board.committed_together().min(DELAY_COMMITS_MAX);
+        let enough = flushed.saturating_add(expected);
         let mut seen = board.sealed();
         while seen.txnid() < enough {
             meanwhile();

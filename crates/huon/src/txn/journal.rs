@@ -76,7 +76,7 @@ impl Core {
         reach(Point::JournallerTaken);
         self.check_poisoned()?;
         // No page has to be on the disk for it (J4.6).
-        self.delay_flush(journaled.txnid, board.served_by_last_journal_flush(), || ());
+        self.delay_flush(journaled.txnid, || ());
         let mark = board.nominate_for_journal();
         let flushed = self.flush_journal(mark);
         if !matches!(flushed, Ok(true)) {

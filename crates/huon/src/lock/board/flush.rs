@@ -31,20 +31,15 @@ impl Board {
         Ok(None)
     }
 
-    /// How many ids the last flush made durable: a hint of how many commit at the same time. 0 if
-    /// that is not known, or a flush is going on.
-    pub(crate) fn served_by_last_flush(&self) -> u64 {
-        let durable = self.durable();
-        if self.load(PLAN_MARK) == durable.0 {
-            durable.txnid().saturating_sub(self.load(PLAN_PREDECESSOR))
-        } else {
-            0
-        }
+    /// How many ids the last flush of either file made durable, and how many were sealed while it
+    /// went on: a hint of how many commit at the same time.
+    pub(crate) fn committed_together(&self) -> u64 {
+        self.load(TOGETHER)
     }
 
-    /// The same of the last flush of the journal.
-    pub(crate) fn served_by_last_journal_flush(&self) -> u64 {
-        self.load(JOURNAL_SERVED)
+    /// The same, at the end of a flush, where `before` was durable.
+    pub(super) fn note_committed_together(&self, before: u64) {
+        self.store(TOGETHER, self.sealed().txnid().saturating_sub(before));
     }
 
     /// P4: the meta of a candidate never goes where the durable one lies, nor does an older one.
@@ -154,6 +149,7 @@ impl Board {
     /// committers that waited for it.
     pub(crate) fn finish_flush(&self, done: &Durable) -> Result<()> {
         let before = self.durable();
+        let durable_before = self.durable_id();
         if done.mark != self.in_flight() || done.mark <= before {
             return Err(damaged("the lock file has lost the snapshot that was flushed (P9)"));
         }
@@ -176,6 +172,7 @@ impl Board {
         reach(Point::DurableMoved);
         self.store(IN_FLIGHT, 0);
         reach(Point::FlightEnded);
+        self.note_committed_together(durable_before);
         // They commit again while the next flusher comes, and so many of them share its flush: that
         // was measured to be better than the other way round.
         self.notify(Wake::Marked(marks_of(before.txnid() + 1, done.mark.txnid())));

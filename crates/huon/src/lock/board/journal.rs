@@ -243,6 +243,7 @@ impl Board {
     /// J3.2: the journal's flush has ended well: hands over, and wakes the committers.
     pub(crate) fn finish_journal_flush(&self, done: Mark, journaled: &Journaled) {
         let before = self.journaled().map_or(0, |journaled| journaled.txnid);
+        let durable_before = self.durable_id();
         // The place first: a successor of a journaller that dies here must not write over what
         // others have seen.
         let publishes_first = planted::is(Bug::JournalPublishedFirst);
@@ -257,10 +258,10 @@ impl Board {
             self.publish(done);
             reach(Point::JournalPublished);
         }
-        self.store(JOURNAL_SERVED, journaled.txnid.saturating_sub(before));
         self.set_journaled(Some(journaled));
         self.store(JOURNAL_FLIGHT, 0);
         reach(Point::JournalFlightEnded);
+        self.note_committed_together(durable_before);
         self.notify(Wake::Marked(super::events::marks_of(before + 1, journaled.txnid)));
     }
 

@@ -228,6 +228,35 @@ fn the_durable_meta_is_not_overwritten() {
     assert!(refused.to_string().contains("over the durable meta"), "{refused}");
 }
 
+/// The next flusher waits for those that the last one released and for those that came meanwhile:
+/// else two committers of which each came during the other's flush would share none, ever.
+#[test]
+fn the_committers_that_came_during_a_flush_count_as_well() {
+    let (a, _) = seat();
+    let flush = |until: u64| {
+        let mark = a.board.nominate().unwrap().unwrap();
+        let plan = a.plan(mark, (until % 3) as u8);
+        a.board.set_candidate_plan(&plan).unwrap();
+        (mark.txnid() + 1..=until).for_each(|txnid| drop(a.seal(txnid)));
+        a.board.finish_flush(&done(&plan)).unwrap();
+        a.board.committed_together()
+    };
+    a.seal(2);
+    assert_eq!(flush(2), 1);
+    a.seal(3);
+    assert_eq!(flush(4), 2, "one was served, one came");
+    assert_eq!(flush(6), 3, "the one that had come, and two more");
+
+    let gate = Gate::lock(a.board.shared(), LONG).unwrap();
+    a.board.use_journal(&gate, 4).unwrap();
+    let mark = a.board.nominate_for_journal();
+    a.seal(7);
+    a.seal(8);
+    let journaled = Journaled { txnid: mark.txnid(), tail: 0, place: Place::default() };
+    a.board.finish_journal_flush(mark, &journaled);
+    assert_eq!(a.board.committed_together(), 4, "of 5 to 8");
+}
+
 /// The lock file's words are checked against the rules before any client acts on them.
 #[test]
 fn words_that_break_a_rule_are_errors() {
