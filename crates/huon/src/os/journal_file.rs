@@ -5,7 +5,8 @@
 //!    write, which a flush waits for, and so does a file that grows.)
 //! 2. Writes go past the page cache where the file system can do that (`O_DIRECT`), from memory
 //!    that begins at a block; elsewhere through it. Reads go through it, which the kernel keeps in
-//!    step.
+//!    step. A write past the cache returns when it is on the disk (`O_DSYNC`), and a flush has
+//!    nothing to do then: that is one request of disks that flush single writes (FUA).
 //! 3. No link is followed, and what has the name and is no journal is left as it is.
 //! 4. A write never extends the file.
 
@@ -38,6 +39,8 @@ struct OpenJournal {
     /// Another description, past the page cache; `None` where that is not possible.
     direct: Option<OwnFile>,
     bytes: u64,
+    /// Something was written that is not on the disk yet.
+    owed: bool,
     /// What is written next, where it begins at a block of memory.
     aligned: Vec<u8>,
 }
@@ -74,7 +77,7 @@ impl RealJournal {
         }
         let direct = OwnFile::open_if(|| self.open(files::open_past_cache)).ok().flatten();
         let direct = direct.filter(|direct| direct.inode() == file.inode());
-        *opened = Some(OpenJournal { file, direct, bytes, aligned: Vec::new() });
+        *opened = Some(OpenJournal { file, direct, bytes, owed: false, aligned: Vec::new() });
         Ok(bytes)
     }
 
@@ -159,9 +162,12 @@ impl JournalFile for RealJournal {
     }
 
     fn sync(&self) -> Result<()> {
-        let opened = self.opened();
-        let Some(opened) = &*opened else { return Err(self.missing()) };
-        files::flush(&opened.file).map_err(|e| self.failed("flush", e))?;
+        let mut opened = self.opened();
+        let Some(opened) = &mut *opened else { return Err(self.missing()) };
+        if opened.owed {
+            files::flush(&opened.file).map_err(|e| self.failed("flush", e))?;
+            opened.owed = false;
+        }
         self.counters.synced();
         Ok(())
     }
@@ -183,9 +189,7 @@ impl JournalFile for RealJournal {
 
 impl OpenJournal {
     fn write(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
-        let Some(direct) = &self.direct else {
-            return files::write_all_at(&self.file, bytes, offset);
-        };
+        let Some(direct) = &self.direct else { return self.write_cached(bytes, offset) };
         let room = bytes.len() + JOURNAL_BLOCK_BYTES;
         if self.aligned.len() < room {
             self.aligned.try_reserve_exact(room - self.aligned.len())?;
@@ -198,10 +202,18 @@ impl OpenJournal {
             // Some file systems open a file so, and then cannot write it.
             Err(e) if e.kind() == io::ErrorKind::InvalidInput => {
                 self.direct = None;
-                files::write_all_at(&self.file, bytes, offset)
+                self.write_cached(bytes, offset)
             }
-            written => written,
+            written => {
+                self.owed |= !files::IS_FLUSHED_PAST_CACHE;
+                written
+            }
         }
+    }
+
+    fn write_cached(&mut self, bytes: &[u8], offset: u64) -> io::Result<()> {
+        self.owed = true;
+        files::write_all_at(&self.file, bytes, offset)
     }
 }
 
@@ -230,6 +242,8 @@ mod tests {
         assert!(stat.blocks() * 512 >= stat.len(), "blocks are there");
         made.write_at(&[7; 3 * BLOCK], 2 * BLOCK as u64).unwrap();
         made.write_at(&[8; BLOCK], 7 * BLOCK as u64).unwrap();
+        let is_owed = made.opened().as_ref().map(|it| (it.owed, it.direct.is_none())).unwrap();
+        assert_eq!(is_owed.0, is_owed.1, "past the cache it is flushed already");
         assert!(made.write_at(&[9; 2 * BLOCK], 7 * BLOCK as u64).is_err());
         made.sync().unwrap();
         let counts = made.counts();

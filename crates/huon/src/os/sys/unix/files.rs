@@ -14,6 +14,9 @@ pub(crate) fn open_plainly(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
 }
 
+/// Whether what is written past the page cache needs no flush.
+pub(crate) const IS_FLUSHED_PAST_CACHE: bool = system::PAST_CACHE != 0;
+
 /// The same, past the page cache (where the system has that for one file).
 pub(crate) fn open_past_cache(options: &mut OpenOptions) -> &mut OpenOptions {
     options.custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK | system::PAST_CACHE)

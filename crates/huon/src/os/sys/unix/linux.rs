@@ -137,8 +137,9 @@ pub(super) fn allocate(file: &File, from: u64, bytes: u64) -> io::Result<()> {
     }
 }
 
-/// Opens a file whose writes go past the page cache.
-pub(super) const PAST_CACHE: libc::c_int = libc::O_DIRECT;
+/// Opens a file whose writes go past the page cache, and wait until they are on the disk: one
+/// request of a disk that flushes single writes (FUA), else two.
+pub(super) const PAST_CACHE: libc::c_int = libc::O_DIRECT | libc::O_DSYNC;
 
 /// Flushes contents and length; only an interrupted call is made again.
 pub(super) fn flush(file: &File) -> io::Result<()> {
