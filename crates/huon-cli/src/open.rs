@@ -4,10 +4,10 @@ use std::ffi::OsStr;
 use std::path::Path;
 use std::time::Duration;
 
-use huon::{Env, Recovery};
+use huon::{Capture, Env, ReadTxn, Recovery};
 
 use crate::args::Writing;
-use crate::fail::{Failure, Outcome};
+use crate::fail::{Code, Failure, Outcome};
 use crate::text::Form;
 
 /// Opens a file to look at it: nothing is written, and nothing made but a missing lock file.
@@ -32,6 +32,25 @@ pub(crate) fn look_from(path: &Path, meta_slot: Option<u8>) -> Result<Env, Failu
     let mut options = Env::options();
     options.read_only(true).create(false).exclusive(true).meta_slot(slot);
     Ok(options.open(path)?)
+}
+
+/// The snapshot of a name, or the newest.
+pub(crate) fn read(env: &Env, snapshot: Option<&str>) -> Result<ReadTxn, Failure> {
+    match snapshot {
+        Some(name) => Ok(named(env, name)?.into_txn()),
+        None => Ok(env.read()?),
+    }
+}
+
+/// The snapshot of a name.
+pub(crate) fn named(env: &Env, name: &str) -> Result<Capture, Failure> {
+    let none = || Failure::Told(Code::Problems, no_snapshot(name));
+    env.named_snapshot(name)?.ok_or_else(none)
+}
+
+/// What is said where no snapshot has the name.
+pub(crate) fn no_snapshot(name: &str) -> String {
+    format!("no snapshot is named \"{}\"; `huon snapshots` lists them.", name.escape_debug())
 }
 
 /// Says so if the file does not show its newest snapshot: whatever follows is not the whole truth.

@@ -235,6 +235,9 @@ pub struct FullMap {
     pub readers: Vec<RetainingReader>,
     /// Bytes that only the durable snapshot retains: [`Env::sync`](crate::Env::sync) frees them.
     pub unflushed_bytes: u64,
+    /// Bytes that only named snapshots retain, each alone:
+    /// [`WriteTxn::drop_snapshot`](crate::WriteTxn::drop_snapshot) frees them.
+    pub named_bytes: u64,
 }
 
 /// A read transaction that retains free pages: see [`FullMap`].
@@ -322,8 +325,13 @@ impl Error {
     /// No room for so many bytes in a file that may not have more than `limit_bytes`.
     #[cold]
     pub(crate) fn map_full(limit_bytes: u64, needed_bytes: u64) -> Self {
-        let (readers, unflushed_bytes) = (Vec::new(), 0);
-        Error::MapFull(Box::new(FullMap { limit_bytes, needed_bytes, readers, unflushed_bytes }))
+        Error::MapFull(Box::new(FullMap {
+            limit_bytes,
+            needed_bytes,
+            readers: Vec::new(),
+            unflushed_bytes: 0,
+            named_bytes: 0,
+        }))
     }
 
     /// Whether it says that the file is damaged: as against that something failed, which says
@@ -492,7 +500,7 @@ impl fmt::Display for TableTypes {
 
 impl fmt::Display for FullMap {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let FullMap { limit_bytes, needed_bytes, readers, unflushed_bytes } = self;
+        let FullMap { limit_bytes, needed_bytes, readers, unflushed_bytes, named_bytes } = self;
         write!(
             f,
             "the file would need {needed_bytes} bytes and may have {limit_bytes}, its maximum \
@@ -500,6 +508,9 @@ impl fmt::Display for FullMap {
         )?;
         if *unflushed_bytes > 0 {
             write!(f, "; a sync would free {unflushed_bytes} bytes")?;
+        }
+        if *named_bytes > 0 {
+            write!(f, "; named snapshots retain {named_bytes} bytes")?;
         }
         for reader in readers.iter().take(3) {
             let RetainingReader { client, pid, txnid, ids_behind, freed_bytes, guest, .. } = reader;

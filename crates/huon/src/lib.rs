@@ -125,6 +125,7 @@ pub use ops::compact::{CompactEnd, CompactOptions, CompactReport};
 pub use ops::copy::{CopyOptions, CopyReport};
 pub use ops::difference::{Difference, Feed};
 pub use ops::metas::{MetaInfo, MetaSnapshot, MetaState, SwitchReport};
+pub use ops::named::NamedSnapshot;
 pub use ops::records::{Contents, RecordVisitor};
 pub use ops::replica::{Applying, Replica};
 pub use ops::stat::{RetainedBy, RetainedSnapshot, Stat, TableStat};

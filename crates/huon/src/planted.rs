@@ -302,6 +302,18 @@ pub(crate) enum Bug {
     AddedUnshown = 508,
     /// The pages that two trees share, in looking for those that they have apart (D1).
     SharedApart = 509,
+    /// The named snapshots among the protected ones (Y2).
+    NamesUnprotected = 601,
+    /// The dropped ones among them until the drop is durable (Y3).
+    DroppedNameUnprotected = 602,
+    /// The checkpoint before a snapshot gets a name (Y1).
+    NamedBeforeDurable = 603,
+    /// The second look whether a snapshot still has its name (Y4).
+    NameUnasked = 604,
+    /// The bit that is cleared where the image of a snapshot leaves its file (Y2).
+    NamesTravel = 605,
+    /// The protection of a snapshot by the transaction that names it (Y5).
+    NameUnretained = 606,
 }
 
 /// Whether a bug is planted.

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{Look, Start, Target, Writing, slot};
+use super::{AtSnapshot, Look, Start, Target, Writing, slot};
 
 pub(super) const DROP_HELP: &str = "\
 Ends with 1 if there is no such table. The main table can only be emptied; the
@@ -210,6 +210,8 @@ pub(crate) struct Backup {
     /// Only what changed since this backup
     #[arg(short, long, value_name = "BACKUP")]
     pub(crate) after: Option<PathBuf>,
+    #[command(flatten)]
+    pub(crate) at: AtSnapshot,
     /// Replace the backup if it exists
     #[arg(short, long)]
     pub(crate) force: bool,
@@ -278,6 +280,42 @@ Examples:
   huon delete-env data.huon
   huon delete-env data.huon --yes
   huon delete-env data.huon --yes --wait 60";
+
+pub(super) const SNAPSHOTS_HELP: &str = "\
+Examples:
+  huon snapshots data.huon
+  huon snapshots data.huon --json | jq .name";
+
+pub(super) const NAME_SNAPSHOT_HELP: &str = "\
+The snapshot stays, for all processes and over restarts, until drop-snapshot. It
+costs at most one more copy of what it sees; `huon stat` says how much. Copies
+and backups have no named snapshots. If another snapshot has the name, that one
+is dropped.
+
+Examples:
+  huon name-snapshot data.huon before-the-import
+  huon get data.huon apple --snapshot before-the-import
+  huon diff data.huon --since before-the-import";
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct NameSnapshot {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The name: 1 to 255 bytes
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
+
+#[derive(ClapArgs, Debug)]
+pub(crate) struct DropSnapshot {
+    /// The environment
+    pub(crate) file: PathBuf,
+    /// The name of the snapshot
+    pub(crate) name: String,
+    #[command(flatten)]
+    pub(crate) writing: Writing,
+}
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct DeleteEnv {

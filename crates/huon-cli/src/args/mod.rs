@@ -12,8 +12,8 @@ use clap::builder::RangedI64ValueParser;
 use clap::{Args as ClapArgs, Parser, Subcommand};
 
 pub(crate) use files::{
-    Backup, Check, Compact, Completions, Copy, DeleteEnv, Drop, Dump, Load, Man, Rename,
-    RestoreArgs, SwitchMeta,
+    Backup, Check, Compact, Completions, Copy, DeleteEnv, Drop, DropSnapshot, Dump, Load, Man,
+    NameSnapshot, Rename, RestoreArgs, SwitchMeta,
 };
 pub(crate) use look::{Pages, WatchReaders};
 pub(crate) use lsm::{Lsm, LsmCheck, LsmCompact, LsmDrop, LsmDump, LsmLoad, LsmStat};
@@ -115,6 +115,15 @@ pub(crate) enum Command {
     /// Copy the newest snapshot to a new file, while others go on writing
     #[command(after_help = files::COPY_HELP)]
     Copy(Copy),
+    /// List the named snapshots, which the file retains
+    #[command(after_help = files::SNAPSHOTS_HELP)]
+    Snapshots(Look),
+    /// Give the newest snapshot a name, and so retain it until it is dropped
+    #[command(after_help = files::NAME_SNAPSHOT_HELP)]
+    NameSnapshot(NameSnapshot),
+    /// Take its name away from a snapshot: what only it sees is used again
+    #[command(after_help = "Examples:\n  huon drop-snapshot data.huon before-the-import")]
+    DropSnapshot(DropSnapshot),
     /// Save a snapshot, or what changed since another backup
     #[command(after_help = files::BACKUP_HELP)]
     Backup(Backup),
@@ -142,7 +151,9 @@ impl Command {
     /// The environment that the command is about.
     pub(crate) fn path(&self) -> &Path {
         match self {
-            Command::Info(a) | Command::Readers(a) | Command::Metas(a) => &a.file,
+            Command::Info(a) | Command::Readers(a) | Command::Metas(a) | Command::Snapshots(a) => {
+                &a.file
+            }
             Command::Stat(a) | Command::Tables(a) => &a.look.file,
             Command::Pages(a) => &a.names.look.file,
             Command::WatchReaders(a) => &a.file,
@@ -159,6 +170,8 @@ impl Command {
             Command::Dump(a) => &a.file,
             Command::Load(a) => &a.file,
             Command::Copy(a) => &a.file,
+            Command::NameSnapshot(a) => &a.file,
+            Command::DropSnapshot(a) => &a.file,
             Command::Backup(a) => &a.file,
             Command::Restore(a) => &a.file,
             Command::Compact(a) => &a.file,
@@ -213,6 +226,14 @@ pub(crate) struct Target {
 }
 
 /// What matters when a file is opened to be changed.
+/// Which snapshot is read.
+#[derive(ClapArgs, Debug)]
+pub(crate) struct AtSnapshot {
+    /// Read the snapshot of this name [default: the newest]
+    #[arg(long, value_name = "NAME")]
+    pub(crate) snapshot: Option<String>,
+}
+
 #[derive(ClapArgs, Debug)]
 pub(crate) struct Writing {
     /// How long to wait for another writer

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use clap::{Args as ClapArgs, ValueEnum};
 use huon::{Bytes, MultiDef, Order, TableDef};
 
-use super::{Target, Writing};
+use super::{AtSnapshot, Target, Writing};
 use crate::types::Type;
 
 /// What keys and values are.
@@ -95,6 +95,8 @@ pub(crate) struct Get {
     /// The key; `-` reads keys from standard input, one a line
     #[arg(allow_negative_numbers = true)]
     pub(crate) key: OsString,
+    #[command(flatten)]
+    pub(crate) at: AtSnapshot,
     #[command(flatten)]
     pub(crate) types: TypeArgs,
     /// Print the value's bytes as they are, and nothing else
@@ -291,6 +293,8 @@ pub(crate) struct Ls {
     #[arg(short, long)]
     pub(crate) keys: bool,
     #[command(flatten)]
+    pub(crate) at: AtSnapshot,
+    #[command(flatten)]
     pub(crate) types: TypeArgs,
     #[command(flatten)]
     pub(crate) format: FormatArgs,
@@ -314,6 +318,8 @@ pub(crate) struct Count {
     #[command(flatten)]
     pub(crate) part: PartArgs,
     #[command(flatten)]
+    pub(crate) at: AtSnapshot,
+    #[command(flatten)]
     pub(crate) types: TypeArgs,
     /// Print a JSON document
     #[arg(long)]
@@ -330,6 +336,7 @@ Examples:
   huon diff before.huon after.huon
   huon diff before.huon after.huon --table users --quiet && echo the same
   huon diff data.huon data.huon --table users --with people
+  huon diff data.huon --since before-the-import
   huon diff before.huon after.huon --json | jq .key";
 
 #[derive(ClapArgs, Debug)]
@@ -337,13 +344,16 @@ pub(crate) struct Diff {
     /// The first environment
     pub(crate) file: PathBuf,
     /// The other one
-    pub(crate) other: PathBuf,
+    pub(crate) other: Option<PathBuf>,
     /// Only this table; the empty name is the main table [default: all tables]
     #[arg(short, long, value_name = "NAME")]
     pub(crate) table: Option<OsString>,
     /// The table of the other one to compare it with [default: that of the same name]
     #[arg(long, value_name = "NAME", requires = "table")]
     pub(crate) with: Option<OsString>,
+    /// What changed in the file since the snapshot of this name: it costs what changed
+    #[arg(long, value_name = "NAME", conflicts_with_all = ["other", "with"])]
+    pub(crate) since: Option<String>,
     /// Print nothing; the exit code says it
     #[arg(short, long, conflicts_with = "json")]
     pub(crate) quiet: bool,

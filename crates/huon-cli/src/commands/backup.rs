@@ -26,7 +26,10 @@ pub(crate) fn backup(args: &Backup) -> Outcome {
     }
     let since = args.after.as_deref().map(snapshot_of).transpose()?;
     let env = open::look(&args.file)?;
-    let capture = env.capture()?;
+    let capture = match args.at.snapshot.as_deref() {
+        Some(name) => open::named(&env, name)?,
+        None => env.capture()?,
+    };
     let stop = Stop::on_signals()?;
     let bar = Bar::bytes("saving");
     let mut report = |now: &Progress| {

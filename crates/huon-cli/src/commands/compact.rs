@@ -73,6 +73,7 @@ fn retained(snapshot: &RetainedSnapshot) -> String {
             snapshot.txnid,
             span(r.age_ms)
         ),
+        RetainedBy::Name => format!("the named snapshot {}, {pages}", snapshot.txnid),
         RetainedBy::Flush => format!("a flush of snapshot {}, {pages}", snapshot.txnid),
         _ => format!("the last flushed snapshot {}, {pages}", snapshot.txnid),
     }

@@ -1,12 +1,15 @@
 //! What two files, or two tables, do not have in common: `diff`.
 //!
 //! Two tables in one order are walked beside each other, so it costs a read of both and no memory.
+//! Two snapshots of one file share pages, and only those that differ are read.
 
 use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::iter::Peekable;
+use std::ops::ControlFlow;
+use std::path::Path;
 
-use huon::{Env, ReadTxn, TableStat};
+use huon::{Difference, ReadTxn, TableStat};
 use serde_json::{Map, Value, json};
 
 use crate::args::{Diff, TypeArgs};
@@ -21,27 +24,13 @@ use crate::text::{Form, json_name};
 
 /// `huon diff`.
 pub(crate) fn diff(args: &Diff) -> Outcome {
-    let old = open::look(&args.file)?;
-    let new = open::look(&args.other).map_err(|failure| failure.about(&args.other))?;
-    let (old, new) = (Side::of(&old)?, Side::of(&new)?);
     let mut diff = Differ { args, out: Out::new(), count: 0, headed: false };
-    match &args.table {
-        Some(name) => {
-            let with = open::name(args.with.as_deref().or(Some(name)))?;
-            let name = open::name(Some(name))?;
-            let there = |side: &Side, file, name: &[u8]| match side.txn.table_stat(name)? {
-                Some(_) => Ok(()),
-                None => Err(table::missing(file, name)),
-            };
-            there(&old, &args.file, &name)?;
-            there(&new, &args.other, &with)?;
-            diff.tables(&old, &name, &new, &with)?;
-        }
-        None => {
-            let names = BTreeSet::from_iter(old.names()?.into_iter().chain(new.names()?));
-            for name in names {
-                diff.tables(&old, &name, &new, &name)?;
-            }
+    match (&args.other, &args.since) {
+        (Some(other), _) => diff.files(other)?,
+        (None, Some(since)) => diff.snapshots(since)?,
+        (None, None) => {
+            let text = "compare with what? Name another file, or a snapshot with --since.";
+            return Err(Failure::usage(text));
         }
     }
     diff.out.finish()?;
@@ -54,10 +43,6 @@ struct Side {
 }
 
 impl Side {
-    fn of(env: &Env) -> Result<Side, Failure> {
-        Ok(Side { txn: env.read()? })
-    }
-
     /// The main table, which has no name, and the others.
     fn names(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let mut names = self.txn.table_names()?;
@@ -91,6 +76,70 @@ struct Differ<'a> {
 }
 
 impl Differ<'_> {
+    /// Compares two files.
+    fn files(&mut self, other: &Path) -> Result<(), Failure> {
+        let args = self.args;
+        let new = open::look(other).map_err(|failure| failure.about(other))?;
+        let old = Side { txn: open::look(&args.file)?.read()? };
+        let new = Side { txn: new.read()? };
+        let Some(name) = &args.table else {
+            let names = BTreeSet::from_iter(old.names()?.into_iter().chain(new.names()?));
+            return names.iter().try_for_each(|name| self.tables(&old, name, &new, name));
+        };
+        let with = open::name(args.with.as_deref().or(Some(name)))?;
+        let name = open::name(Some(name))?;
+        let there = |side: &Side, file, name: &[u8]| match side.txn.table_stat(name)? {
+            Some(_) => Ok(()),
+            None => Err(table::missing(file, name)),
+        };
+        there(&old, &args.file, &name)?;
+        there(&new, other, &with)?;
+        self.tables(&old, &name, &new, &with)
+    }
+
+    /// Compares a named snapshot with the newest: reads what differs only.
+    fn snapshots(&mut self, since: &str) -> Result<(), Failure> {
+        let args = self.args;
+        let env = open::look(&args.file)?;
+        let (old, new) = (open::read(&env, Some(since))?, env.read()?);
+        let wanted = args.table.as_deref().map(|name| open::name(Some(name))).transpose()?;
+        let (mut at, mut done) = (None, Ok(()));
+        let mut types = Types::of_tables(&args.types, &[]);
+        new.difference(&old, &mut |difference| {
+            let table = table_of(difference);
+            if wanted.as_ref().is_some_and(|wanted| wanted != table) {
+                return ControlFlow::Continue(());
+            }
+            done = (|| {
+                if at.as_deref() != Some(table) {
+                    let stats = [old.table_stat(table)?, new.table_stat(table)?];
+                    let stats: Vec<&TableStat> = stats.iter().flatten().collect();
+                    types = Types::of_tables(&args.types, &stats);
+                    (at, self.headed) = (Some(table.to_vec()), false);
+                }
+                match *difference {
+                    Difference::TableCreated { .. } => self.told(table, "only since then"),
+                    Difference::TableDropped { .. } => self.told(table, "only before"),
+                    Difference::Removed { key, old, .. } => {
+                        self.found(table, &types, Some((key, old)), None)
+                    }
+                    Difference::Added { key, new, .. } => {
+                        self.found(table, &types, None, Some((key, new)))
+                    }
+                    Difference::Changed { key, old, new, .. } => {
+                        self.found(table, &types, Some((key, old)), Some((key, new)))
+                    }
+                    _ => Ok(()),
+                }
+            })();
+            match done {
+                Ok(()) if !args.quiet || self.count == 0 => ControlFlow::Continue(()),
+                _ => ControlFlow::Break(()),
+            }
+        })?;
+        done
+    }
+
     /// Compares two tables; of one that is not there all records are missing.
     fn tables(&mut self, old: &Side, name: &[u8], new: &Side, with: &[u8]) -> Result<(), Failure> {
         self.headed = false;
@@ -217,6 +266,18 @@ impl Differ<'_> {
             name => format!("table {}", Form::Plain.show(name)),
         };
         self.out.line(painted(HEAD, name))
+    }
+}
+
+/// The table that a difference is in.
+fn table_of<'t>(difference: &Difference<'t>) -> &'t [u8] {
+    match *difference {
+        Difference::TableCreated { table }
+        | Difference::TableDropped { table }
+        | Difference::Removed { table, .. }
+        | Difference::Changed { table, .. }
+        | Difference::Added { table, .. } => table,
+        _ => &[],
     }
 }
 

@@ -14,7 +14,7 @@ use crate::table::{self, Records};
 /// `huon ls`.
 pub(crate) fn ls(args: &Ls) -> Outcome {
     let env = open::look(&args.target.file)?;
-    let txn = env.read()?;
+    let txn = open::read(&env, args.at.snapshot.as_deref())?;
     let table = table::named(&txn, &args.target)?;
     let types = table::types(&txn, &args.target, &args.types)?;
     let part = table::part(&args.part, &types)?;

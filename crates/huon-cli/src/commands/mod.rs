@@ -19,6 +19,7 @@ mod pairs;
 pub(crate) mod readers;
 mod records;
 mod show;
+mod snapshots;
 pub(crate) mod stat;
 pub(crate) mod tables;
 
@@ -48,6 +49,9 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::Dump(args) => dump::dump(&args),
         Command::Load(args) => load::load(&args),
         Command::Copy(args) => copy::copy(&args),
+        Command::Snapshots(args) => snapshots::list(&args),
+        Command::NameSnapshot(args) => snapshots::name(&args),
+        Command::DropSnapshot(args) => snapshots::drop(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
         Command::Compact(args) => compact::compact(&args),

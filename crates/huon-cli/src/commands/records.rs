@@ -20,7 +20,7 @@ use crate::text::number;
 /// `huon get`.
 pub(crate) fn get(args: &Get) -> Outcome {
     let env = open::look(&args.target.file)?;
-    let txn = env.read()?;
+    let txn = open::read(&env, args.at.snapshot.as_deref())?;
     let table = table::named(&txn, &args.target)?;
     let types = table::types(&txn, &args.target, &args.types)?;
     let is_many = is_standard(&args.key);
@@ -191,7 +191,7 @@ fn delete_pair(
 /// `huon count`.
 pub(crate) fn count(args: &Count) -> Outcome {
     let env = open::look(&args.target.file)?;
-    let txn = env.read()?;
+    let txn = open::read(&env, args.at.snapshot.as_deref())?;
     let table = table::named(&txn, &args.target)?;
     let types = table::types(&txn, &args.target, &args.types)?;
     let is_main = args.target.table.as_ref().is_none_or(|name| name.is_empty());

@@ -63,6 +63,7 @@ fn as_json(stat: &Stat, form: Form) -> Value {
             RetainedBy::Durable => ("durable", None),
             RetainedBy::Flush => ("flush", None),
             RetainedBy::Reader(reader) => ("reader", Some(reader)),
+            RetainedBy::Name => ("name", None),
             _ => ("other", None),
         };
         json!({
@@ -126,6 +127,7 @@ fn print_retained(out: &mut Out, stat: &Stat) -> Result<(), Failure> {
                 let kind = if r.parked { "parked reader" } else { "reader" };
                 format!("{kind} in process {}, {} old", r.pid, span(r.age_ms))
             }
+            RetainedBy::Name => format!("the named snapshot {}", snapshot.txnid),
             _ => "another snapshot".into(),
         };
         if !heading.is_empty() {

@@ -19,6 +19,7 @@ mod others;
 mod outputs;
 mod pages;
 mod replacing;
+mod snapshots;
 mod tables;
 mod typed;
 mod types;

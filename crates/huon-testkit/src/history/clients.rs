@@ -161,6 +161,7 @@ impl History {
         let txn = self.env(0).read()?;
         self.committed.compare(&txn).map_err(|what| format!("after a kill: {what}"))?;
         drop(txn);
+        History::compare_names(&self.env(0), &self.committed, true)?;
         self.check_limits()?;
         self.note_state()
     }
@@ -190,7 +191,10 @@ impl History {
         // their limits alone.
         let limits = Some(env.info()?.geometry);
         let replayed = owed.find(|model| {
-            self.config.journal && model.geometry == limits && model.compare(&txn).is_ok()
+            self.config.journal
+                && model.geometry == limits
+                && model.compare(&txn).is_ok()
+                && History::compare_names(&env, model, false).is_ok()
         });
         let Some(model) = self.commits.get(&id).filter(|_| id >= durable).or(replayed) else {
             let known: Vec<u64> = self.commits.keys().copied().collect();
@@ -203,6 +207,8 @@ impl History {
         self.committed = model.clone();
         self.commits = BTreeMap::from([(txn.id(), model.clone())]);
         drop(txn);
+        let named = History::compare_names(&env, &self.committed, true);
+        named.map_err(|what| format!("after a power loss, {recovery:?}: {what}"))?;
         crate::support::audit::audit(&env)?;
         Ok(self.check_limits()?)
     }

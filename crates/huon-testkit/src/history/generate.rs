@@ -7,7 +7,7 @@ use std::ops::Bound;
 use crate::history::machine::GUEST;
 use crate::history::program::{
     Answer, By, Config, Goal, How, Limit, Op, PairHow, Program, Reopening, SAVEPOINTS, SCANS,
-    Value, key, value,
+    SNAPSHOTS, Value, key, value,
 };
 use crate::model::{TableId, Values};
 use crate::support::random::Random;
@@ -199,6 +199,7 @@ impl Maker {
                 self.ops.push(op);
             }
             57 | 58 => self.limit(),
+            63..=67 => self.snapshot(client),
             59 | 60 if self.limited => self.squeeze(),
             61 | 62 => {
                 let answer = self.random.pick(&[Answer::None, Answer::Evict, Answer::GiveUp]);
@@ -206,6 +207,16 @@ impl Maker {
             }
             _ => {}
         }
+    }
+
+    /// Something with a named snapshot.
+    fn snapshot(&mut self, client: u8) {
+        let (name, lazy) = (self.random.below(SNAPSHOTS.into()) as u8, self.random.chance(60));
+        self.ops.push(match self.random.below(10) {
+            0..=4 => Op::NameSnapshot { client, name, lazy },
+            5..=7 => Op::DropSnapshot { client, name, lazy },
+            _ => Op::ReadSnapshot { client, name },
+        });
     }
 
     /// Parked readers keep old pages, and the file may hardly grow, while transaction after

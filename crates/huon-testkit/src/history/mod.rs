@@ -3,15 +3,16 @@
 //! [`program`] says what operations there are, and `generate` makes programs from seeds. `run` goes
 //! through one, transaction by transaction, and leaves each operation to the file of its subject:
 //! `clients` (opening, closing, kills, power losses), `readers` (pinned and parked snapshots),
-//! `txn_state` (savepoints, sequences, markers, limits), `writes` and `reads` of tables, `multimap`
-//! for both on multimaps, `cursors`. What a program does to is a `History`: a `Machine` with its
-//! clients, their `Readers` and their `Scans`, beside the models.
+//! `named` (named snapshots), `txn_state` (savepoints, sequences, markers, limits), `writes` and
+//! `reads` of tables, `multimap` for both on multimaps, `cursors`. What a program does to is a
+//! `History`: a `Machine` with its clients, their `Readers` and their `Scans`, beside the models.
 
 mod clients;
 mod cursors;
 mod generate;
 mod machine;
 mod multimap;
+mod named;
 pub mod program;
 mod readers;
 mod reads;

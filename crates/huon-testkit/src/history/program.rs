@@ -362,6 +362,21 @@ pub enum Op {
         answer: Answer,
         early: bool,
     },
+    // Named snapshots; between transactions, each in one of its own.
+    NameSnapshot {
+        client: u8,
+        name: u8,
+        lazy: bool,
+    },
+    DropSnapshot {
+        client: u8,
+        name: u8,
+        lazy: bool,
+    },
+    ReadSnapshot {
+        client: u8,
+        name: u8,
+    },
     Sync {
         client: u8,
     },
@@ -427,6 +442,9 @@ impl shrink::Program for Program {
 
 /// How many scans a program has.
 pub const SCANS: u8 = 8;
+
+/// How many names of snapshots a program has.
+pub const SNAPSHOTS: u8 = 3;
 
 /// How many names of savepoints a program has.
 pub const SAVEPOINTS: u8 = 3;

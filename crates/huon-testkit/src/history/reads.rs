@@ -49,7 +49,7 @@ impl History {
             }
             Op::Whole { table: id } if id.values().is_none() => {
                 let Some((table, records)) = open(txn, *id, model)? else { return Ok(()) };
-                let hidden = if id.is_main() { model.named().count() } else { 0 };
+                let hidden = if id.is_main() { model.hidden() } else { 0 };
                 model::compare_table(txn, table, records, hidden)?;
                 ends_of(txn, table, records)?;
                 whole(txn, *id, table, records)?;
@@ -107,7 +107,7 @@ impl History {
         let (sorted_from, sorted_to) =
             [from, to].map(|bound| bound.clone().map(|key| id.order().sort_key(&key))).into();
         let range = slices(from, to);
-        let hidden = if id.is_main() { model.named().count() } else { 0 };
+        let hidden = if id.is_main() { model.hidden() } else { 0 };
         let about = match id.values() {
             None => match open(txn, id, model)? {
                 Some((table, _)) => table.estimate(txn, range)?,

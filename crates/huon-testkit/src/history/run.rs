@@ -199,7 +199,7 @@ impl History {
                 Op::Kill => self.kill()?,
                 Op::PowerLoss { seed } => self.power_loss(*seed)?,
                 Op::Limit { limit } => self.limit(*limit)?,
-                op if self.reader_op(op)? => {}
+                op if self.reader_op(op)? || self.named_op(op)? => {}
                 op if op.only_looks() => {
                     let env = self.env((self.pc % 2) as u8);
                     let txn = env.read()?;
@@ -380,8 +380,10 @@ impl History {
         if whole || few {
             let txn = env.read()?;
             self.committed.compare(&txn).map_err(|what| format!("after a commit: {what}"))?;
+            drop(txn);
             self.counts.add("whole comparison", 1);
         }
+        History::compare_names(&env, &self.committed, whole)?;
         self.check_limits()?;
         self.readers.check(whole)?;
         self.machine.follow(&mut self.counts);

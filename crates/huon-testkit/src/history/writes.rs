@@ -5,7 +5,7 @@ use huon::{Error, RawTable, WriteTxn};
 use crate::history::program::{self, How, Op, Value};
 use crate::history::{History, Step, Stop};
 use crate::model::handle::Handle;
-use crate::model::{Model, TableId};
+use crate::model::{Model, SNAPSHOTS_TABLE, TableId};
 use crate::support::random::digest;
 
 /// What a change answers.
@@ -240,7 +240,7 @@ impl History {
         let Op::DeleteRange { table: id, from, to } = op else { return Ok(()) };
         let Some(table) = self.handle(txn, *id, false)? else { return Ok(()) };
         let found = Got::of(table.remove_range(txn, from, to), Got::Count)?;
-        let has_names = id.is_main() && self.work.named().next().is_some();
+        let has_names = id.is_main() && self.work.hidden() > 0;
         let expected = if has_names {
             Got::Refused(TABLES_INSIDE)
         } else {
@@ -252,7 +252,7 @@ impl History {
     fn clear(&mut self, txn: &mut WriteTxn, id: TableId) -> Step {
         let Some(table) = self.handle(txn, id, false)? else { return Ok(()) };
         let found = Got::of(table.clear(txn), |()| Got::Nothing)?;
-        let has_names = id.is_main() && self.work.named().next().is_some();
+        let has_names = id.is_main() && self.work.hidden() > 0;
         let expected = if has_names {
             Got::Refused(TABLES_INSIDE)
         } else if self.work.clear(id) {
@@ -314,9 +314,7 @@ impl History {
         let Op::Build { table: id, count, bytes } = op else { return Ok(()) };
         let order = id.order();
         let may = |model: &Model| match model.table(*id) {
-            Some(records) => {
-                records.count() == 0 && !(id.is_main() && model.named().next().is_some())
-            }
+            Some(records) => records.count() == 0 && !(id.is_main() && model.hidden() > 0),
             None => false,
         };
         if !may(&self.work) {
@@ -370,6 +368,7 @@ fn expect_write(model: &Model, max: usize, how: How, id: TableId, key: &[u8]) ->
             let mut above = records.last().is_none_or(|last| *last < sort_key);
             if id.is_main() {
                 above &= model.named().all(|name| name.name() < sort_key);
+                above &= !model.names_table || *SNAPSHOTS_TABLE < *sort_key;
             }
             if above { (Got::Nothing, true) } else { (Got::Refused(4), false) }
         }

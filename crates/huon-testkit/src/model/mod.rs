@@ -276,7 +276,14 @@ pub struct Model {
     pub markers: Markers,
     /// The limits of the file's length, where a test minds them. No snapshot shows them.
     pub geometry: Option<Geometry>,
+    /// The named snapshots. Each is compared by itself, where a test has some.
+    pub snapshots: BTreeMap<String, Arc<Model>>,
+    /// There is, or was, one: the engine's table of them is there.
+    pub names_table: bool,
 }
+
+/// The engine's table of named snapshots, of which a model knows nothing.
+pub const SNAPSHOTS_TABLE: &[u8] = b"huon.snapshots";
 
 impl Default for Model {
     fn default() -> Model {
@@ -285,11 +292,18 @@ impl Default for Model {
             sequences: BTreeMap::new(),
             markers: Markers::default(),
             geometry: None,
+            snapshots: BTreeMap::new(),
+            names_table: false,
         }
     }
 }
 
 impl Model {
+    /// Records of tables in the main one.
+    pub fn hidden(&self) -> usize {
+        self.named().count() + usize::from(self.names_table)
+    }
+
     fn id(id: TableId) -> TableId {
         if id.is_main() { TableId::MAIN } else { id }
     }

@@ -23,6 +23,8 @@ mod kinds;
 pub mod limits;
 mod living;
 mod modes;
+#[cfg(test)]
+mod named_tests;
 mod open;
 mod options;
 mod place;

@@ -24,6 +24,7 @@ use crate::page::Meta;
 use crate::planted::{self, Bug};
 use crate::store::slow::SlowReaders;
 use crate::store::{Store, StoreParts};
+use crate::txn::named::NamedIds;
 use crate::txn::names::Names;
 use crate::txn::recovery::Recovery;
 use crate::txn::{Core, CoreCounts};
@@ -244,6 +245,7 @@ fn finish(
         read_only,
         counts: CoreCounts::default(),
         last_sealed: Handover::default(),
+        named: NamedIds::default(),
     };
     core.set_lock_timeout(options.lock_timeout);
     Ok(Opened { core, recovery })

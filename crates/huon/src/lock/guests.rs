@@ -80,6 +80,14 @@ impl Guest {
         }
     }
 
+    /// Pins a snapshot that the caller knows to be protected, or looks for afterwards.
+    pub(crate) fn pin(&self, txnid: u64) -> Result<()> {
+        self.take(txnid)?;
+        // R10, as in `pin_published`.
+        fence(Ordering::SeqCst);
+        Ok(())
+    }
+
     /// A reader of the snapshot has read for the last time.
     pub(crate) fn unpin(&self, txnid: u64) {
         if fork::is_inherited(self.fork_generation) {

@@ -104,6 +104,16 @@ impl Board {
         }
     }
 
+    /// Pins a snapshot that the caller knows to be protected, or looks for afterwards.
+    pub(crate) fn pin(&self, slot: &Slot, txnid: u64) {
+        let own = self.row(slot.index());
+        own[SLOT_SINCE].store(clock::now_ms(), Ordering::Relaxed);
+        own[SLOT_THREAD].store(u64::from(clock::thread_id()), Ordering::Relaxed);
+        own[SLOT_PIN].store(txnid, Ordering::Release);
+        // Pairs with the fence of `Slots::scan`, as in `read_published`.
+        fence(Ordering::SeqCst);
+    }
+
     /// Only for a planted bug: the reader goes on without its pin.
     pub(crate) fn forget_pin(&self, slot: &Slot) {
         self.row(slot.index())[SLOT_PIN].store(0, Ordering::Relaxed);

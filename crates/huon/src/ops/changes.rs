@@ -83,6 +83,10 @@ impl Env {
 }
 
 impl Capture {
+    pub(crate) fn of(txn: ReadTxn, image: Image) -> Capture {
+        Capture { txn, image }
+    }
+
     /// The id of the snapshot.
     pub fn id(&self) -> u64 {
         self.image.id()
@@ -91,6 +95,19 @@ impl Capture {
     /// The image of the snapshot.
     pub fn image(&self) -> &Image {
         &self.image
+    }
+
+    /// The read transaction alone.
+    ///
+    /// ```
+    /// # let env = huon::Env::in_memory()?;
+    /// let capture = env.capture()?;
+    /// let id = capture.id();
+    /// assert_eq!(capture.into_txn().id(), id);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn into_txn(self) -> ReadTxn {
+        self.txn
     }
 
     /// The read transaction that pins the snapshot.

@@ -16,11 +16,11 @@ use std::time::{Duration, Instant};
 
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::ops::pinned::Verified;
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::ops::stat::RetainedSnapshot;
 use crate::ops::tables;
 use crate::page::{Reason, Tree, first_data_page};
+use crate::store::verified::Verified;
 use crate::tree::compact::{Step, What};
 use crate::txn::commit::Durability;
 

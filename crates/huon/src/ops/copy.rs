@@ -20,7 +20,7 @@ use crate::alloc::{TryGrow, collected, filled};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::pinned::{self, Verified};
+use crate::ops::pinned;
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::os::{self, AsFd, Identity, QuietFile};
 use crate::page::{
@@ -29,6 +29,7 @@ use crate::page::{
 };
 use crate::store::Store;
 use crate::store::source::{OnPage, damaged};
+use crate::store::verified::Verified;
 use crate::tree::read;
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};
@@ -466,6 +467,7 @@ impl CopyPlan {
             before: meta.txnid,
             ceiling: meta.ceiling.max(Core::ceiling_after(meta.txnid.0)),
             used,
+            names: false,
             items,
             ..meta.clone()
         };

@@ -12,14 +12,15 @@ use std::time::Duration;
 use crate::alloc::TryGrow;
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::ops::pinned::Verified;
 use crate::ops::progress::stopped;
 use crate::page::{AnyLeaf, Cell, LeafItems, PayloadKind, Ptr, Tree};
 use crate::planted::{self, Bug};
 use crate::store::source::{OnPage, PageSource};
+use crate::store::verified::Verified;
 use crate::tree::apart::{apart, leaves};
 use crate::tree::read;
 use crate::tree::values::KeyValues;
+use crate::txn::named::is_own;
 use crate::txn::read::ReadTxn;
 
 /// One difference of two snapshots; see [`ReadTxn::difference`]. A table without a name is the main
@@ -182,6 +183,9 @@ impl<'s> Walk<'s, '_> {
     fn lost(&mut self, table: &'s [u8], (tree, cell): Of<'_, 's>) -> Result<()> {
         if cell.kind == PayloadKind::Table {
             let named = named(table, &cell)?;
+            if is_own(cell.key, &named) {
+                return Ok(());
+            }
             self.table(cell.key, &named, &Tree::default())?;
             return self.show(&Difference::TableDropped { table: cell.key });
         }
@@ -194,6 +198,9 @@ impl<'s> Walk<'s, '_> {
     fn gained(&mut self, table: &'s [u8], (tree, cell): Of<'_, 's>) -> Result<()> {
         if cell.kind == PayloadKind::Table {
             let named = named(table, &cell)?;
+            if is_own(cell.key, &named) {
+                return Ok(());
+            }
             self.show(&Difference::TableCreated { table: cell.key })?;
             return self.table(cell.key, &Tree::default(), &named);
         }
@@ -210,6 +217,9 @@ impl<'s> Walk<'s, '_> {
         match [old, new].map(|(_, cell)| cell.kind == PayloadKind::Table) {
             [true, true] => {
                 let (before, now) = (named(table, &old.1)?, named(table, &new.1)?);
+                if is_own(new.1.key, &now) {
+                    return Ok(());
+                }
                 if (before.order, before.many) == (now.order, now.many) {
                     return self.table(new.1.key, &before, &now);
                 }

@@ -15,6 +15,7 @@ pub(crate) mod compact;
 pub(crate) mod copy;
 pub(crate) mod difference;
 pub(crate) mod metas;
+pub(crate) mod named;
 pub(crate) mod records;
 pub(crate) mod replica;
 pub(crate) mod stat;

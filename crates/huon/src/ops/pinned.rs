@@ -1,13 +1,10 @@
-//! A pinned snapshot with everything that its image holds, read with every checksum verified.
+//! A pinned snapshot with everything that its image holds.
 
 use std::sync::Arc;
 
 use crate::env::Env;
 use crate::error::{Error, Result};
-use crate::os::Disk;
-use crate::page::{Meta, Ptr, RunRef};
-use crate::store::Store;
-use crate::store::source::PageSource;
+use crate::page::Meta;
 use crate::txn::read::ReadTxn;
 
 /// How often a pin is tried while commits come in between.
@@ -46,33 +43,5 @@ pub(crate) fn pin_of(env: &Env, txn: Option<&ReadTxn>) -> Result<(ReadTxn, Meta)
             Err(Error::Invalid("the transaction is one of another environment"))
         }
         Some(txn) => Ok((pin, txn.shown_in(newest))),
-    }
-}
-
-/// The pages of a snapshot, each verified whenever it is read.
-pub(crate) struct Verified<'s> {
-    pub(crate) store: &'s Store,
-    pub(crate) used: u32,
-}
-
-impl PageSource for Verified<'_> {
-    fn bytes(&self, ptr: Ptr) -> Result<&[u8]> {
-        self.store.page_verified(ptr, self.used)
-    }
-
-    fn run(&self, run: &RunRef) -> Result<&[u8]> {
-        self.store.run_verified(run, self.used)
-    }
-
-    fn pages_max(&self) -> u32 {
-        self.store.pages_max(self.used)
-    }
-
-    fn bytes_max(&self) -> u64 {
-        u64::from(self.pages_max()) * self.store.page_bytes as u64
-    }
-
-    fn disk(&self) -> Option<Disk<'_>> {
-        self.store.disk()
     }
 }

@@ -13,11 +13,12 @@ use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
 use crate::ops::check::Problem;
-use crate::ops::pinned::{self, Verified};
+use crate::ops::pinned;
 use crate::ops::progress::stopped;
 use crate::ops::stat::TableStat;
 use crate::ops::tables::{self, each_record, each_value};
 use crate::page::{Meta, PayloadKind, Tree};
+use crate::store::verified::Verified;
 use crate::tree::read;
 use crate::txn::notes::Markers;
 

@@ -6,11 +6,12 @@ use crate::error::Result;
 use crate::journal::BLOCK_BYTES;
 use crate::ops::check::order_name;
 use crate::ops::free::free_items;
-use crate::ops::pinned::{self, Verified};
+use crate::ops::pinned;
 use crate::ops::tables;
-use crate::page::{Item, Labels, Tree, first_data_page};
+use crate::page::{Item, Labels, Meta, Tree, first_data_page};
 use crate::store::source::PageSource;
 use crate::store::space::Backend;
+use crate::store::verified::Verified;
 use crate::txn::catalog;
 use crate::txn::read::ReadTxn;
 use crate::txn::write::WriteTxn;
@@ -142,6 +143,8 @@ pub enum RetainedBy {
     Flush,
     /// A read transaction.
     Reader(ReaderInfo),
+    /// A name: see [`WriteTxn::name_snapshot`](crate::WriteTxn::name_snapshot).
+    Name,
 }
 
 /// A snapshot that is retained, and the free pages it still sees.
@@ -157,6 +160,12 @@ pub struct RetainedSnapshot {
     pub pages: u64,
     /// Those that no other snapshot retains: they become reusable when this one ends.
     pub alone_pages: u64,
+}
+
+impl RetainedSnapshot {
+    fn without_pages(by: RetainedBy, txnid: u64) -> RetainedSnapshot {
+        RetainedSnapshot { by, txnid, pages: 0, alone_pages: 0 }
+    }
 }
 
 impl ReadTxn {
@@ -224,6 +233,7 @@ impl Env {
     pub fn stat(&self) -> Result<Stat> {
         let mut snapshots = self.retaining()?;
         let (_pin, meta) = pinned::pin(self)?;
+        self.add_named(&meta, &mut snapshots)?;
         let store = &self.core()?.store;
         let file_bytes = store.storage.file_bytes()?;
         let page_bytes = store.page_bytes as u64;
@@ -259,8 +269,8 @@ impl Env {
         Ok(stat)
     }
 
-    /// What retains old snapshots, and how much space each retains: the durable snapshot, and the
-    /// readers of all processes.
+    /// What retains old snapshots, and how much space each retains: the durable snapshot, names,
+    /// and the readers of all processes.
     ///
     /// ```
     /// # let env = huon::Env::in_memory()?;
@@ -278,6 +288,7 @@ impl Env {
     pub fn retained_snapshots(&self) -> Result<Vec<RetainedSnapshot>> {
         let mut snapshots = self.retaining()?;
         let (_pin, meta) = pinned::pin(self)?;
+        self.add_named(&meta, &mut snapshots)?;
         free_items(&self.core()?.store, &meta, |item| {
             count_retained(&mut snapshots, item, u64::from(item.page_count()));
         })?;
@@ -288,8 +299,8 @@ impl Env {
     fn retaining(&self) -> Result<Vec<RetainedSnapshot>> {
         let board = &self.core()?.store.board;
         // Clears up after dead readers, so that they are not listed.
-        self.core()?.store.protected()?;
-        let retained = |by, txnid| RetainedSnapshot { by, txnid, pages: 0, alone_pages: 0 };
+        self.core()?.store.protected(&[])?;
+        let retained = RetainedSnapshot::without_pages;
         let mut snapshots = vec![retained(RetainedBy::Durable, board.durable().txnid())];
         let in_flight = board.in_flight();
         if !in_flight.is_none() {
@@ -299,6 +310,13 @@ impl Env {
         let readers = readers.into_iter();
         snapshots.try_extend(readers.map(|info| retained(RetainedBy::Reader(info), info.txnid)))?;
         Ok(snapshots)
+    }
+
+    /// Those that a snapshot names, too.
+    fn add_named(&self, meta: &Meta, snapshots: &mut Vec<RetainedSnapshot>) -> Result<()> {
+        let named = self.core()?.named_ids(meta)?.into_iter();
+        let by_name = |id| RetainedSnapshot::without_pages(RetainedBy::Name, id);
+        Ok(snapshots.try_extend(named.map(by_name))?)
     }
 }
 

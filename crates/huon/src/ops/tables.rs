@@ -3,9 +3,9 @@
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::pinned::Verified;
 use crate::page::{Cell, PayloadKind, Ptr, Reason, RunRef, Tree, Txnid, first_data_page};
 use crate::store::source::{OnPage, damaged};
+use crate::store::verified::Verified;
 use crate::tree::read;
 use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;

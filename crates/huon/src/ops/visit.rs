@@ -11,7 +11,7 @@ use crate::alloc::{TryGrow, copied};
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::pinned::{self, Verified};
+use crate::ops::pinned;
 use crate::ops::tables::NamedTable;
 use crate::page::{
     Cell, Chunk, HEADER_BYTES, Item, Kind, META_BYTES, META_SLOTS, Meta, PayloadKind, Pgno, Ptr,
@@ -19,6 +19,7 @@ use crate::page::{
 };
 use crate::store::source::{OnPage, damaged};
 use crate::store::space::{Backend, Protected};
+use crate::store::verified::Verified;
 use crate::tree::read;
 use crate::tree::values::KeyValues;
 use crate::tree::view::TreeView;
@@ -121,7 +122,7 @@ impl Env {
             source: Verified { store, used: meta.used },
             first: first_data_page(store.page_bytes),
             visited: Bitmap::new(meta.used.min(store.measure()?))?,
-            protected: store.protected()?,
+            protected: store.protected(&self.core()?.named_ids(&meta)?)?,
             each,
             stopped: false,
         };

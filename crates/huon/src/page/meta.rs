@@ -15,7 +15,8 @@
 //! ```
 //!
 //! At 216 lies the place in a journal (three u64) that a recovery goes on from, and bit 0 of the
-//! features says that there is one (J4.1).
+//! features says that there is one (J4.1). Bit 1 says that the snapshots which the catalog names
+//! are there, and stay (Y2); so does a u32 at 240, which is under the checksum.
 //!
 //! 1. All that a reader needs lies in the first 512 bytes.
 //! 2. What [`Meta::encode`] writes, [`Meta::decode`] believes: both hold it against `Meta::flaw`. A
@@ -71,7 +72,8 @@ const MARKERS_TXNID: usize = 184;
 const ITEM_COUNT: usize = 192;
 const SWEEP: usize = 196;
 const PLACE: usize = 216;
-const ZERO: usize = 240;
+const NAMES: usize = 240;
+const ZERO: usize = 244;
 const ITEMS: usize = 256;
 
 /// Bytes before the items.
@@ -87,8 +89,10 @@ const _: () = {
 
 /// The feature of a meta that names a place in a journal.
 const FEATURE_JOURNAL: u64 = 1;
+/// The feature of a meta whose catalog names snapshots that this file has.
+const FEATURE_NAMES: u64 = 2;
 /// All that this version knows.
-const FEATURES_KNOWN: u64 = FEATURE_JOURNAL;
+const FEATURES_KNOWN: u64 = FEATURE_JOURNAL | FEATURE_NAMES;
 
 /// How the meta reached the disk, which says what must be verified before it is believed.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -146,6 +150,9 @@ pub(crate) struct Meta {
     /// From where in the journal a recovery goes on, or nowhere. An image names no place: that is
     /// the flusher's to say.
     pub(crate) place: Place,
+    /// The snapshots that the catalog names are in this file, and are retained (Y2). A copy has no
+    /// snapshot but its own.
+    pub(crate) names: bool,
     /// The youngest end of the free space; at most [`META_ITEMS_MAX`].
     pub(crate) items: Vec<Item>,
 }
@@ -290,6 +297,7 @@ impl Meta {
             (SWEEP, self.sweep.owed),
             (SWEEP + 12, self.sweep.line),
             (SWEEP + 16, self.sweep.roof),
+            (NAMES, u32::from(self.names)),
         ];
         for (at, value) in halves {
             out[at..at + 4].copy_from_slice(&value.to_le_bytes());
@@ -303,7 +311,7 @@ impl Meta {
             (MARKERS + 16, self.markers[2]),
             (MARKERS_TXNID, self.markers_txnid),
             (SWEEP + 4, self.sweep.since.0),
-            (FEATURES, if self.place.is_none() { 0 } else { FEATURE_JOURNAL }),
+            (FEATURES, self.features()),
             (PLACE, self.place.next),
             (PLACE + 8, self.place.anchor),
             (PLACE + 16, self.place.chain),
@@ -314,6 +322,12 @@ impl Meta {
         out[MAIN..MARKERS].copy_from_slice(&self.main.encode());
         stamp(out);
         used
+    }
+
+    fn features(&self) -> u64 {
+        let journal = if self.place.is_none() { 0 } else { FEATURE_JOURNAL };
+        let names = if self.names { FEATURE_NAMES } else { 0 };
+        journal | names
     }
 
     /// The same as the lock file has it: what the flusher says is what is always valid. So the
@@ -378,16 +392,10 @@ impl Meta {
                 anchor: word(block, PLACE + 8),
                 chain: word(block, PLACE + 16),
             },
+            names: half(block, NAMES) == 1,
             items,
         };
-        let has_place = word(block, FEATURES) & FEATURE_JOURNAL != 0;
-        if has_place == meta.place.is_none() || !has_place && meta.place != Place::default() {
-            let text = "it has the feature of a journal without a place in one, or the place alone";
-            return Err(MetaFault::Unknown(text));
-        }
-        if has_place && meta.place.anchor >= meta.place.next {
-            return Err(MetaFault::Corrupt("the place in a journal of a meta makes no sense"));
-        }
+        meta.check_features(block)?;
         let unused = &block[ITEMS + count * ITEM_BYTES..];
         if !is_zero(&block[ZERO..ITEMS]) || !is_zero(unused) {
             return Err(MetaFault::Unknown("bytes that are reserved in this version are in use"));
@@ -396,6 +404,25 @@ impl Meta {
             None => Ok(meta),
             Some(flaw) => Err(MetaFault::Corrupt(flaw)),
         }
+    }
+
+    /// The features lie outside the checksum: each is held against what goes with it.
+    fn check_features(&self, block: &[u8; META_BYTES]) -> Result<(), MetaFault> {
+        let features = word(block, FEATURES);
+        let has_place = features & FEATURE_JOURNAL != 0;
+        if has_place == self.place.is_none() || !has_place && self.place != Place::default() {
+            let text = "it has the feature of a journal without a place in one, or the place alone";
+            return Err(MetaFault::Unknown(text));
+        }
+        if half(block, NAMES) != u32::from(features & FEATURE_NAMES != 0) {
+            let text =
+                "it has the feature of named snapshots alone, or says alone that it has some";
+            return Err(MetaFault::Unknown(text));
+        }
+        if has_place && self.place.anchor >= self.place.next {
+            return Err(MetaFault::Corrupt("the place in a journal of a meta makes no sense"));
+        }
+        Ok(())
     }
 
     /// What contradicts itself in this meta, if anything does.

@@ -8,6 +8,7 @@ pub(crate) mod pages;
 pub(crate) mod slow;
 pub(crate) mod source;
 pub(crate) mod space;
+pub(crate) mod verified;
 
 use std::ops::{Deref, DerefMut};
 use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicU64, AtomicUsize, Ordering};
@@ -515,7 +516,7 @@ fn birth_tag(ptr: Ptr) -> u16 {
 }
 
 impl Backend for Store {
-    fn read_protected(&self, into: &mut Protected) -> Result<()> {
+    fn read_protected(&self, named: &[u64], into: &mut Protected) -> Result<()> {
         // P10: the marks first, then the reader slots. P13: both anew in each transaction that
         // wants pages, so no scan ever decides for a later one.
         let marks = self.board.protected_marks();
@@ -524,13 +525,12 @@ impl Backend for Store {
         // nothing.
         let rising = marks.durable <= marks.published && marks.published <= marks.sealed;
         if !rising || marks.in_flight > marks.sealed || marks.in_journal_flight > marks.sealed {
-            return Err(Error::corrupt_file(
-                "the lock file names snapshots out of order (P9, P10)",
-            ));
+            return Err(Error::corrupt_file("the lock file's snapshots are out of order (P9)"));
         }
         let Protected { all, lasting, spans } = into;
         lasting.clear();
         spans.clear();
+        lasting.try_extend(named.iter().copied())?;
         self.slots.scan(lasting)?;
         if !planted::is(Bug::GuestAskedOnce) || !self.asked_guests.swap(true, Ordering::Relaxed) {
             scan_guests(&**self.board.shared(), marks.sealed.txnid(), lasting, spans)?;
@@ -594,7 +594,7 @@ impl Backend for Store {
         self.relieve_by_readers(need)
     }
 
-    fn name_readers(&self, error: Error, retained: &[Retained]) -> Error {
-        self.with_readers(error, retained)
+    fn name_readers(&self, error: Error, retained: &[Retained], named: &[u64]) -> Error {
+        self.with_readers(error, retained, named)
     }
 }

@@ -163,8 +163,13 @@ impl Store {
         Ok(readers)
     }
 
-    /// The error, with the readers that retain pages, as far as they are known.
-    pub(super) fn with_readers(&self, mut error: Error, retained: &[Retained]) -> Error {
+    /// The error, with what retains pages: named snapshots, and readers, as far as they are known.
+    pub(super) fn with_readers(
+        &self,
+        mut error: Error,
+        retained: &[Retained],
+        named: &[u64],
+    ) -> Error {
         let Error::MapFull(full) = &mut error else { return error };
         let durable = self.board.durable();
         let only_durable = durable != self.board.published() && durable != self.board.sealed();
@@ -173,6 +178,8 @@ impl Store {
         {
             full.unflushed_bytes = retained[at].alone_pages * self.page_bytes as u64;
         }
+        let by_name = retained.iter().filter(|retained| named.contains(&retained.txnid));
+        full.named_bytes = by_name.map(|r| r.alone_pages * self.page_bytes as u64).sum();
         let all = |readers: Vec<(_, RetainingReader)>| -> Reserved<Vec<RetainingReader>> {
             collected(readers.into_iter().map(|(_, reader)| reader))
         };

@@ -64,7 +64,8 @@ impl Core {
     /// The first reader that sees a snapshot older than the newest (A1).
     pub(crate) fn older_reader(&self) -> Result<Option<ReaderEntry>> {
         let newest = self.store.board.sealed().txnid();
-        let protected = self.store.protected()?;
+        // A file that follows has no named snapshots.
+        let protected = self.store.protected(&[])?;
         let oldest = protected.all.first().copied().filter(|&id| id < newest);
         let span = protected.spans.first().map(|span| *span.start()).filter(|&id| id < newest);
         let Some(oldest) = oldest.into_iter().chain(span).min() else { return Ok(None) };

@@ -237,6 +237,7 @@ impl WriteTxn {
             markers: markers.values,
             markers_txnid: markers.txnid,
             app_flags: self.notes.app_flags,
+            names: self.notes.names,
             // The rest is the flusher's to say; an image holds what is always valid.
             ..before.clone()
         }
@@ -251,12 +252,9 @@ impl WriteTxn {
         board.add_written(counts.written_bytes);
         // P10: the seal's fence lies inside; whatever is protected is read by the next transaction
         // after it.
-        let mark =
-            board.seal_used(*base_mark, txnid.0, (&**image, used), record).ok_or_else(|| {
-                Error::Busy(
-                    "another writer sealed a snapshot after the base of this one (P3)".into(),
-                )
-            })?;
+        let sealed = board.seal_used(*base_mark, txnid.0, (&**image, used), record);
+        let overtaken = "another writer sealed a snapshot after the base of this one (P3)";
+        let mark = sealed.ok_or_else(|| Error::Busy(overtaken.into()))?;
         // P3: no other client seals while we hold the writer lock.
         if board.sealed() != mark {
             let text = "the lock file has lost the snapshot that was sealed just now (P3)";

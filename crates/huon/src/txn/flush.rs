@@ -140,6 +140,22 @@ impl Core {
         }
     }
 
+    /// Returns once the durable meta is that of snapshot `txnid`, or of a newer one: a place in the
+    /// journal is not enough.
+    pub(super) fn checkpoint_up_to(&self, txnid: u64) -> Result<()> {
+        let has_come = || self.store.board.durable().txnid() >= txnid;
+        if has_come() {
+            return Ok(());
+        }
+        self.check_writable()?;
+        let _role = self.wait_for_flusher()?;
+        if !has_come() {
+            self.flush_newest(MetaFlush::Now)?;
+        }
+        let lost = || Error::corrupt_file("the lock file has lost a sealed snapshot");
+        has_come().then_some(()).ok_or_else(lost)
+    }
+
     /// Whether nothing of snapshot `txnid` is owed to the disk.
     pub(crate) fn is_flushed(&self, txnid: u64, meta: MetaFlush) -> bool {
         let board = &self.store.board;

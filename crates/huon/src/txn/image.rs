@@ -2,6 +2,7 @@
 
 use crate::error::{Error, Result};
 use crate::page::{META_BYTES, Meta, meta_checksum};
+use crate::planted::{self, Bug};
 
 /// Which snapshot of which file: its id, and a checksum of its image.
 ///
@@ -56,7 +57,8 @@ impl Image {
     pub const BYTES: usize = META_BYTES;
 
     pub(crate) fn of(meta: &Meta) -> Result<Image> {
-        let meta = meta.as_image();
+        let travels = planted::is(Bug::NamesTravel) && meta.names;
+        let meta = Meta { names: travels, ..meta.as_image() };
         let bytes = Box::new(meta.try_encode()?);
         Ok(Image { meta, bytes })
     }

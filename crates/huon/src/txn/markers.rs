@@ -57,6 +57,6 @@ impl WriteTxn {
 
     /// Takes over the notes of another environment.
     pub(crate) fn take_notes(&mut self, meta: &Meta) {
-        self.notes = Notes { changed: true, ..Notes::of(meta) };
+        self.notes = Notes { changed: true, names: false, ..Notes::of(meta) };
     }
 }

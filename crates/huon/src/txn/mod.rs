@@ -15,6 +15,7 @@ pub(crate) mod image;
 mod journal;
 mod markers;
 pub(crate) mod meaning;
+pub(crate) mod named;
 pub(crate) mod names;
 #[cfg(test)]
 mod names_tests;
@@ -51,6 +52,7 @@ use crate::tree::finger::Finger;
 use crate::txn::commit::Durability;
 use crate::txn::flush::MetaFlush;
 use crate::txn::meaning::TableInfo;
+use crate::txn::named::NamedIds;
 use crate::txn::names::{Names, TableNo};
 use crate::txn::once_list::OnceList;
 
@@ -114,6 +116,8 @@ pub(crate) struct Core {
     /// What was sealed last, as far as this client knows: the next write transaction starts from
     /// it, if no other client has written since.
     pub(crate) last_sealed: Handover<Base>,
+    /// The snapshots that have names, as they were read last.
+    pub(crate) named: NamedIds,
 }
 
 /// What a write transaction starts from: the newest sealed snapshot, and what the transaction

@@ -22,6 +22,8 @@ pub struct Markers {
 pub(super) struct Notes {
     pub(super) markers: Markers,
     pub(super) app_flags: u32,
+    /// The catalog names snapshots (Y2).
+    pub(super) names: bool,
     /// They are not those of the base.
     pub(super) changed: bool,
     /// The markers are this transaction's.
@@ -31,6 +33,12 @@ pub(super) struct Notes {
 impl Notes {
     pub(super) fn of(meta: &Meta) -> Notes {
         let markers = Markers { values: meta.markers, txnid: meta.markers_txnid };
-        Notes { markers, app_flags: meta.app_flags, changed: false, own_markers: false }
+        Notes {
+            markers,
+            app_flags: meta.app_flags,
+            names: meta.names,
+            changed: false,
+            own_markers: false,
+        }
     }
 }

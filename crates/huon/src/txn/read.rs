@@ -70,6 +70,23 @@ impl ReadTxn {
         }
     }
 
+    /// Reads the snapshot of an image, which is pinned.
+    pub(crate) fn of(core: &Arc<Core>, pin: Pin, meta: &Meta) -> Result<ReadTxn> {
+        if meta.used > core.store.map_pages() {
+            core.unpin(pin);
+            return Err(refused(core, Some(meta.used)));
+        }
+        Ok(ReadTxn {
+            snapshot: Snapshot { core: core.clone(), used: meta.used },
+            pin: Some(pin),
+            txnid: meta.txnid.0,
+            main: meta.main,
+            markers: Markers { values: meta.markers, txnid: meta.markers_txnid },
+            tables: Seen::default(),
+            attachments: Attachments::default(),
+        })
+    }
+
     #[inline]
     pub(crate) fn core(&self) -> &Arc<Core> {
         &self.snapshot.core

@@ -52,6 +52,7 @@ impl WriteTxn {
     #[cold]
     fn bind(&self, no: TableNo) -> Result<Use> {
         let (name, shape) = self.core.names.read(no).ok_or(Error::TableNotFound)?;
+        self.check_not_names(&name)?;
         let mut tables = self.tables.borrow_mut();
         let used = Use { at: tables.enter(&name)?, shape };
         tables.bind(no, used);
@@ -105,6 +106,7 @@ impl WriteTxn {
         if wanted.name.is_empty() {
             return Ok(Some(TableNo::MAIN));
         }
+        self.check_not_names(wanted.name)?;
         let shape = wanted.shape()?;
         let Some(tree) = self.tree_named(wanted.name)? else { return Ok(None) };
         shape.check(&tree)?;
@@ -210,6 +212,7 @@ impl WriteTxn {
         if no == TableNo::MAIN || to.is_empty() {
             return Err(Error::Invalid("the main table has no name to change"));
         }
+        self.check_not_names(to)?;
         let tree = self.tree(no)?.ok_or(Error::TableNotFound)?;
         if TreeView::new(self.pages(), &self.main, NAMES).get(to)?.is_some() {
             return Err(Error::TableExists);

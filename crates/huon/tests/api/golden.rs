@@ -489,6 +489,8 @@ fn blocks_are_as_long_as_the_document_says() {
         ("record", 32),
         ("page of a record", 20),
         ("difference", 1),
+        ("snapshot key", 8),
+        ("snapshot record", 8),
         ("backup header", 32),
         ("backup frame", 16),
     ];

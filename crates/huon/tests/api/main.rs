@@ -20,6 +20,7 @@ mod links;
 mod many;
 mod metas;
 mod multi;
+mod named;
 mod notes;
 mod ops_check;
 mod ops_copy;

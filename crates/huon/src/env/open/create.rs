@@ -60,6 +60,7 @@ pub(super) fn format_file(storage: &dyn Storage, options: &Options) -> Result<()
         app_flags: 0,
         sweep: Sweep::default(),
         place: Place::default(),
+        names: false,
         items: Vec::new(),
     };
     storage.grow(u64::from(geometry.min_pages) * page_bytes as u64)?;

@@ -237,7 +237,7 @@ fn the_committers_that_came_during_a_flush_count_as_well() {
         let mark = a.board.nominate().unwrap().unwrap();
         let plan = a.plan(mark, (until % 3) as u8);
         a.board.set_candidate_plan(&plan).unwrap();
-        (mark.txnid() + 1..=until).for_each(|txnid| drop(a.seal(txnid)));
+        (mark.txnid() + 1..=until).for_each(|txnid| _ = a.seal(txnid));
         a.board.finish_flush(&done(&plan)).unwrap();
         a.board.committed_together()
     };

@@ -9,6 +9,7 @@
 //! the work that lies ahead is known.
 
 mod journal;
+mod named;
 mod report;
 mod space;
 #[cfg(test)]
@@ -18,12 +19,13 @@ mod tree;
 use crate::env::Env;
 use crate::error::{Error, Result};
 use crate::ops::bitmap::Bitmap;
-use crate::ops::pinned::{self, Verified};
+use crate::ops::pinned;
 use crate::ops::progress::{Meter, OnProgress, Progress};
 use crate::os::Storage;
 use crate::page::{
     META_BYTES, Meta, MetaFault, Ptr, Txnid, first_data_page, header, meta_checksum,
 };
+use crate::store::verified::Verified;
 use crate::txn::{Core, Release};
 use std::ops::ControlFlow;
 
@@ -100,9 +102,10 @@ impl Env {
     ///
     /// Every page of every table: checksum, header, cells, order of keys within and across pages,
     /// large values, counts; and that each page of the file is in use once, or free once. Of a
-    /// journal that is in use: that all batches since the last checkpoint are there. It reads every
-    /// page that is in use, as a reader that blocks no writer, and never stops at a problem.
-    /// Memory: two bits a page of the file, and a key for each level of a tree.
+    /// journal that is in use: that all batches since the last checkpoint are there. Of named
+    /// snapshots: that all their pages are there, and whole. It reads every page that is in use, as
+    /// a reader that blocks no writer, and never stops at a problem. Memory: two bits a page of the
+    /// file, and a key for each level of a tree.
     ///
     /// # Errors
     /// Damage is reported, not returned. An error means that the check could not be made: the
@@ -138,7 +141,7 @@ impl Env {
                     2 => c?,
                     _ => return Err(Error::Invalid("there are meta slots 0, 1 and 2")),
                 };
-                self.check_snapshot(&meta, &mut options)
+                self.check_snapshot(&meta, false, &mut options)
             }
         }
     }
@@ -146,17 +149,26 @@ impl Env {
     /// Checks the newest visible snapshot, whatever the options choose.
     pub(crate) fn check_visible(&self, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
         let (_pin, meta) = pinned::pin(self)?;
-        self.check_snapshot(&meta, options)
+        self.check_snapshot(&meta, true, options)
     }
 
     /// Checks a snapshot of which nothing is used again meanwhile.
-    fn check_snapshot(&self, meta: &Meta, options: &mut CheckOptions<'_>) -> Result<CheckReport> {
+    /// `visible`: it is the newest visible one, whose named snapshots are checked, too.
+    fn check_snapshot(
+        &self,
+        meta: &Meta,
+        visible: bool,
+        options: &mut CheckOptions<'_>,
+    ) -> Result<CheckReport> {
         let mut check = Check::new(self.core()?, meta, options)?;
         check.metas()?;
         check.journal()?;
-        check.space(&meta.items)?;
+        check.space(meta)?;
         check.tables(&meta.main)?;
         check.lost();
+        if visible {
+            check.named(self)?;
+        }
         check.meter.tell()?;
         Ok(check.report)
     }

@@ -106,13 +106,15 @@ pub struct CheckReport {
     /// Batches of the journal since the last checkpoint that are whole and follow from one another;
     /// see [`Options::journal`](crate::Options::journal).
     pub journal_batches: u64,
+    /// Named snapshots of which every page is there, and whole.
+    pub named_snapshots: u64,
     /// Pages of all tables.
     pub reachable_pages: u64,
     /// Pages of the free-space list itself.
     pub free_list_pages: u64,
     /// Free pages that the next write transaction may use.
     pub free_pages: u64,
-    /// Free pages that the durable snapshot or a reader can still see.
+    /// Free pages that the durable snapshot, a named one or a reader can still see.
     pub retained_pages: u64,
     /// Pages that the snapshot spans, without the metas.
     pub pages_total: u64,

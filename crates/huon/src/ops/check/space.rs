@@ -3,21 +3,23 @@
 use super::Check;
 use crate::alloc::{Reserved, TryGrow};
 use crate::error::Result;
-use crate::page::{Chunk, Item, Ptr, Txnid};
+use crate::page::{Chunk, Item, Meta, Ptr, Txnid};
 use crate::store::space::Backend;
 use crate::store::space::Protected;
 
 impl Check<'_, '_> {
     /// Marks everything that is listed as free, and says how much work the trees will be.
-    pub(super) fn space(&mut self, items: &[Item]) -> Result<()> {
-        let protected = self.core.store.protected()?;
+    pub(super) fn space(&mut self, meta: &Meta) -> Result<()> {
+        // What is wrong with the names is found where they are read.
+        let named = self.core.named_ids(meta).unwrap_or_default();
+        let protected = self.core.store.protected(&named)?;
         let mut walk = SpaceWalk {
             protected,
             chains: Vec::new(),
             marks_left: u64::from(self.free.limit()) * 2,
             past_pages: 0,
         };
-        for item in items {
+        for item in &meta.items {
             self.item(&mut walk, item, self.snapshot, None)?;
         }
         while let Some((ptr, above)) = walk.chains.pop() {

@@ -117,7 +117,7 @@ impl Image {
         let mut options = CheckOptions::new();
         let (_pin, meta) = pinned::pin(&env).unwrap();
         let mut check = Check::new(env.core().unwrap(), &meta, &mut options).unwrap();
-        check.space(&meta.items).unwrap();
+        check.space(&meta).unwrap();
         check.tables(&meta.main).unwrap();
         let mut runs = Bitmap::new(meta.used).unwrap();
         for (_, run) in self.runs(&check.used) {

@@ -3,13 +3,13 @@
 use super::{Check, TableReport};
 use crate::alloc::{TryGrow, copied};
 use crate::error::{Error, Result};
-use crate::ops::pinned::Verified;
 use crate::ops::tables::NamedTable;
 use crate::page::{
     AnyLeaf, AnyOrder, Branch, Cell, CustomOrder, FixedLeaf, HEADER_BYTES, KeyOrder, LeafItems,
     OrderKind, PayloadKind, Ptr, Reason, RunRef, SlottedLeaf, Tree, Txnid, header,
 };
 use crate::store::source::{PageSource, damaged};
+use crate::store::verified::Verified;
 use crate::tree::values::{KeyValues, Orders};
 use crate::tree::view::TreeView;
 use crate::tree::walk::{Spot, Visit, Visitor};

@@ -176,6 +176,7 @@ pub(super) fn meta() -> Meta {
         app_flags: 0xF0F0,
         sweep: Sweep::default(),
         place: Place::default(),
+        names: false,
         items: vec![Item { pgno: 70, pages: 30, birth: 1, freed: 2 }; META_ITEMS_MAX],
     }
 }
@@ -184,7 +185,8 @@ pub(super) fn meta() -> Meta {
 fn metas_come_back() {
     let empty = Meta { items: Vec::new(), main: Tree::default(), ..meta() };
     let fresh = Meta { txnid: Txnid(1), before: Txnid(0), used: 3, ..empty.clone() };
-    for meta in [meta(), empty, fresh, Meta { commit: CommitKind::TwoFlush, ..meta() }] {
+    let two_flush = Meta { commit: CommitKind::TwoFlush, ..meta() };
+    for meta in [meta(), empty, fresh, two_flush, Meta { names: true, ..meta() }] {
         assert_eq!(Meta::decode(&meta.encode()), Ok(meta));
     }
     assert_eq!([256, 4096, 8192, 16384, 65536].map(first_data_page), [48, 3, 2, 1, 1]);
@@ -211,25 +213,27 @@ fn a_block_that_held_another_meta_is_written_whole() {
 
 #[test]
 fn metas_refuse_every_flip() {
-    let block = meta().encode();
-    let mut flips = 0;
-    for bit in (0..META_BYTES * 8).step_by(sized(1, 4001)) {
-        let mut block = block;
-        block[bit / 8] ^= 1 << (bit % 8);
-        let fault = Meta::decode(&block).unwrap_err();
-        let right = match bit / 8 {
-            0..4 => fault == MetaFault::NotADatabase,
-            4..8 => matches!(fault, MetaFault::Version(_)),
-            // The feature of a journal, which this meta has not.
-            8 if bit % 8 == 0 => matches!(fault, MetaFault::Unknown(_)),
-            8..16 => matches!(fault, MetaFault::Features(_)),
-            _ => matches!(fault, MetaFault::Corrupt(_)),
-        };
-        assert_eq!(fault.is_unknown(), (4..16).contains(&(bit / 8)), "bit {bit}");
-        assert!(right, "bit {bit}: {fault:?}");
-        flips += 1;
+    for names in [false, true] {
+        let block = Meta { names, ..meta() }.encode();
+        let mut flips = 0;
+        for bit in (0..META_BYTES * 8).step_by(sized(1, 4001)) {
+            let mut block = block;
+            block[bit / 8] ^= 1 << (bit % 8);
+            let fault = Meta::decode(&block).unwrap_err();
+            let right = match bit / 8 {
+                0..4 => fault == MetaFault::NotADatabase,
+                4..8 => matches!(fault, MetaFault::Version(_)),
+                // The features of a journal and of names: what belongs to them says otherwise.
+                8 if bit % 8 < 2 => matches!(fault, MetaFault::Unknown(_)),
+                8..16 => matches!(fault, MetaFault::Features(_)),
+                _ => matches!(fault, MetaFault::Corrupt(_)),
+            };
+            assert_eq!(fault.is_unknown(), (4..16).contains(&(bit / 8)), "bit {bit}");
+            assert!(right, "bit {bit}: {fault:?}");
+            flips += 1;
+        }
+        figure("flip", "flips of a meta seen", flips);
     }
-    figure("flip", "flips of a meta seen", flips);
 }
 
 /// A block with these bytes changed and the checksum made right again.

@@ -202,19 +202,24 @@ impl Pages {
 
     /// A transaction starts from the snapshot that these were made for, or that was sealed with
     /// them.
-    pub(crate) fn begin(&mut self, id: NextId, place: EditPlace) {
+    pub(crate) fn begin(&mut self, id: NextId, place: EditPlace, named: Vec<u64>) {
         debug_assert!(!self.lost, "what is kept was sealed");
         // What the transaction before took of ids makes no page older.
         let taken = self.txnid().0 - self.first().0;
         self.young_from = Txnid(id.txnid.0.saturating_sub(SHORT_LIFE - 1 + taken));
         self.buffers.begin(id.txnid);
         self.outgoing.begin(id, self.store.spill_pages());
-        self.space.begin(id.txnid);
+        self.space.begin(id.txnid, named);
         self.counts = PagesCounts::default();
         // Never one that another transaction had: what is kept from it leads nowhere.
         self.shape += 1;
         let lasts = self.store.board.shared().lasts();
         self.place = if lasts { place } else { EditPlace::Memory };
+    }
+
+    /// As [`Space::retain`].
+    pub(crate) fn retain(&mut self, named: u64) -> Result<()> {
+        Ok(self.space.retain(named)?)
     }
 
     /// The id that the transaction began with.

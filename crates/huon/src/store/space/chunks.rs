@@ -33,7 +33,7 @@ impl Space {
         chunks: &mut Vec<(Ptr, Vec<u8>)>,
     ) -> Result<Vec<Item>> {
         if !self.judged {
-            backend.read_protected(&mut self.protected)?;
+            backend.read_protected(&self.named, &mut self.protected)?;
         }
         let protected = std::mem::take(&mut self.protected);
         let mut groups = Groups(self.group(backend, &protected, items, &swept.now)?);

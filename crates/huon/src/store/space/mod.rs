@@ -40,7 +40,7 @@ mod runs;
 mod search;
 mod sweep;
 
-use crate::alloc::{TryGrow, collected};
+use crate::alloc::{Reserved, TryGrow, collected};
 use crate::error::{Error, Result};
 use crate::page::{Chunk, Item, META_ITEMS_MAX, Pgno, Ptr, Reason, Sweep, Txnid};
 use crate::planted::{self, Bug};
@@ -73,13 +73,14 @@ const SLACK_PAGES_MAX: u32 = 256;
 
 /// The outside that the allocator needs.
 pub(crate) trait Backend {
-    /// Reads the ids that must keep what they see into the set, instead of what it has. Asked once
-    /// in a transaction, and again after each [`Backend::relieve`].
-    fn read_protected(&self, into: &mut Protected) -> Result<()>;
+    /// Reads the ids that must keep what they see into the set, instead of what it has: those of
+    /// the snapshots that the base names among them (Y2). Asked once in a transaction, and again
+    /// after each [`Backend::relieve`].
+    fn read_protected(&self, named: &[u64], into: &mut Protected) -> Result<()>;
     /// The same where there is no set yet.
-    fn protected(&self) -> Result<Protected> {
+    fn protected(&self, named: &[u64]) -> Result<Protected> {
         let mut protected = Protected::default();
-        self.read_protected(&mut protected).map(|()| protected)
+        self.read_protected(named, &mut protected).map(|()| protected)
     }
     /// A chunk page, fully verified, of a snapshot of `used` pages.
     fn chunk(&self, ptr: Ptr, used: u32) -> Result<Chunk<'_>>;
@@ -98,8 +99,9 @@ pub(crate) trait Backend {
     fn room(&self, _used: u32) -> u64 {
         u64::MAX
     }
-    /// Adds to an error for want of room which readers retain how much.
-    fn name_readers(&self, error: Error, _retained: &[Retained]) -> Error {
+    /// Adds to an error for want of room which readers retain how much, and how much the named
+    /// snapshots do.
+    fn name_readers(&self, error: Error, _retained: &[Retained], _named: &[u64]) -> Error {
         error
     }
 }
@@ -159,6 +161,8 @@ pub(crate) struct Space {
     /// The protected set was read in this transaction, and the items were judged by it.
     judged: bool,
     protected: Protected,
+    /// The snapshots that have names (Y2).
+    named: Vec<u64>,
     /// Retired by this transaction, oldest first; a level's abort cuts it back.
     retired: Vec<Item>,
     /// Retired too, but no level's abort takes that back: opened chunk pages.
@@ -214,6 +218,7 @@ impl Space {
             retired: Vec::new(),
             lasting: Vec::new(),
             protected: Protected::default(),
+            named: Vec::new(),
             gaps_left: GAPS_MAX,
             frugal: false,
             lost: false,
@@ -222,7 +227,8 @@ impl Space {
     }
 
     /// A transaction starts from the snapshot whose free space this is.
-    pub(crate) fn begin(&mut self, txnid: Txnid) {
+    pub(crate) fn begin(&mut self, txnid: Txnid, named: Vec<u64>) {
+        self.named = named;
         debug_assert!(self.retired.is_empty() && self.lasting.is_empty() && !self.lost);
         (self.first, self.txnid) = (txnid, txnid);
         self.begin_own();
@@ -231,6 +237,12 @@ impl Space {
         self.gaps_left = GAPS_MAX;
         self.frugal = false;
         self.counts = SpaceCounts::default();
+    }
+
+    /// One more snapshot that has a name. It was protected until now, so nothing that it sees has
+    /// been taken.
+    pub(crate) fn retain(&mut self, named: u64) -> Reserved<()> {
+        self.named.try_push(named)
     }
 
     /// Whether it is what it was when the transaction began.
@@ -343,7 +355,7 @@ impl Space {
         if !self.judged {
             self.unfold()?;
             // P13: a scan serves the transaction that made it.
-            backend.read_protected(&mut self.protected)?;
+            backend.read_protected(&self.named, &mut self.protected)?;
             self.judged = true;
             self.judge_items()?;
             self.slacken(backend)?;

@@ -55,7 +55,8 @@ impl Space {
                 {
                     return Ok(None);
                 }
-                Err(backend.name_readers(error, &self.retained(backend)?))
+                let retained = self.retained(backend)?;
+                Err(backend.name_readers(error, &retained, &self.named))
             }
             advanced => advanced.map(Some),
         }
@@ -74,7 +75,7 @@ impl Space {
                 break;
             }
             if !planted::is(Bug::SecondReaderScan) {
-                let read = backend.read_protected(&mut self.protected);
+                let read = backend.read_protected(&self.named, &mut self.protected);
                 // Half a set protects too little.
                 self.lost |= read.is_err();
                 read?;

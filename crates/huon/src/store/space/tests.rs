@@ -27,8 +27,9 @@ struct Plain {
 }
 
 impl Backend for Plain {
-    fn read_protected(&self, into: &mut Protected) -> Result<()> {
+    fn read_protected(&self, named: &[u64], into: &mut Protected) -> Result<()> {
         let mut lasting = self.readers.borrow().clone();
+        lasting.extend(named);
         lasting.push(*self.durable.borrow());
         let mut all = lasting.clone();
         all.push(*self.newest.borrow());
@@ -127,7 +128,7 @@ impl World {
         *self.backend.newest.borrow_mut() = self.txnid;
         let anew = || Space::new(FIRST, self.used, self.items.clone());
         let mut space = self.space.take().unwrap_or_else(anew);
-        space.begin(Txnid(txnid));
+        space.begin(Txnid(txnid), Vec::new());
         let (early, late) = retires.split_at(retires.len() / 2);
         self.retire(&mut space, early);
         let own = self.churn(&mut space, takes);
@@ -192,7 +193,7 @@ impl World {
         let Some(mut warm) = self.space.take() else { return };
         let mut cold = Space::new(FIRST, self.used, self.items.clone());
         for space in [&mut warm, &mut cold] {
-            space.begin(Txnid(self.txnid + 1));
+            space.begin(Txnid(self.txnid + 1), Vec::new());
             // Nothing is added to make room: only a taker of pages does that.
             space.frugal = true;
             space.judge_once(&self.backend).unwrap();
@@ -389,7 +390,7 @@ fn a_run_is_searched_for_within_bounds() {
     world.run(0, &odd, true);
     *world.backend.newest.borrow_mut() = world.txnid;
     let mut space = Space::new(FIRST, world.used, world.items.clone());
-    space.begin(Txnid(world.txnid + 1));
+    space.begin(Txnid(world.txnid + 1), Vec::new());
     let run = space.take_run(&world.backend, 10).unwrap();
     assert_eq!(run.0, world.used, "no such run is free, so the file grows");
     assert!(space.counts.chunks_opened <= chunks_for_run(10).into());
@@ -512,7 +513,7 @@ fn misled(items: &[Item]) -> (Plain, Space) {
     *backend.newest.borrow_mut() = 9;
     let list = vec![Item::free(Pgno(50), 1), Item::chain(chunk, Txnid(0))];
     let mut space = Space::new(FIRST, 100, list);
-    space.begin(Txnid(10));
+    space.begin(Txnid(10), Vec::new());
     (backend, space)
 }
 

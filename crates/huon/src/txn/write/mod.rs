@@ -195,7 +195,8 @@ impl WriteTxn {
         let _ = core.store.cover(base.geometry.min_pages.min(core.store.map_pages()));
         core.shrink_file(base)?;
         let place = core.place_to_edit(base.used);
-        begun.pages.begin(id, place);
+        let named = core.named_ids(base)?;
+        begun.pages.begin(id, place, named);
         begun.renew_stamp(core);
         reach(Point::Begun);
         Ok(begun)
