@@ -1715,6 +1715,63 @@ public:
         });
     }
 
+    // Gives the newest snapshot a name, and so keeps it until drop_snapshot; which one it is.
+    huon_snapshot name_snapshot(std::string_view name) const
+    {
+        huon_snapshot named;
+        detail::checked(huon_name_snapshot(raw(), detail::bytes(name), &named));
+        return named;
+    }
+    // Whether a snapshot had the name.
+    bool drop_snapshot(std::string_view name) const
+    {
+        return detail::checked(huon_drop_snapshot(raw(), detail::bytes(name))) == HUON_OK;
+    }
+    // A transaction that reads the snapshot of that name, if there is one.
+    std::optional<txn> read(std::string_view name) const
+    {
+        huon_txn *handle;
+        if (detail::checked(huon_begin_read_named(raw(), detail::bytes(name), &handle)) != HUON_OK)
+            return std::nullopt;
+        return txn(handle);
+    }
+    // The named snapshots, the oldest first.
+    std::vector<std::pair<std::string, huon_snapshot>> named_snapshots() const
+    {
+        std::vector<std::pair<std::string, huon_snapshot>> all;
+        auto work = [&](huon_bytes name, const huon_snapshot *snapshot) -> int {
+            all.emplace_back(detail::view(name), *snapshot);
+            return 0;
+        };
+        detail::caller<decltype(work)> caller{work};
+        auto call = [](void *context, huon_bytes name, const huon_snapshot *snapshot) -> int {
+            return static_cast<detail::caller<decltype(work)> *>(context)->call(1, name, snapshot);
+        };
+        caller.checked(huon_named_snapshots(raw(), call, &caller));
+        return all;
+    }
+
+    // Writes the pages of the newest snapshot to `out`, or of that of a name: a backup. With
+    // `since`, as the report of another backup tells it, only those that changed after it.
+    huon_backup_report backup_to(std::ostream &out, huon_snapshot since = {0, 0},
+                                 std::string_view snapshot = std::string_view()) const
+    {
+        auto work = [&](const void *data, std::size_t len) -> int {
+            out.write(static_cast<const char *>(data), static_cast<std::streamsize>(len));
+            return out ? 0 : EIO;
+        };
+        detail::caller<decltype(work)> caller{work};
+        auto call = [](void *context, const void *data, std::size_t len) -> int {
+            return static_cast<detail::caller<decltype(work)> *>(context)->call(EIO, data, len);
+        };
+        auto with = detail::sized<huon_backup_options>();
+        with.snapshot = detail::bytes(snapshot);
+        with.since = since;
+        huon_backup_report told;
+        caller.checked(huon_backup_to_writer(raw(), call, &caller, &with, &told));
+        return told;
+    }
+
     // What is wrong with it; nothing, if all is as it must be.
     std::vector<std::string> check() const
     {
@@ -1816,6 +1873,16 @@ private:
 
     detail::owner<huon_env, huon_close> own_;
 };
+
+// Makes an environment of a whole backup and those that follow it, in their order.
+inline huon_snapshot restore(const std::string &path, const std::vector<std::string> &backups)
+{
+    std::vector<const char *> paths;
+    for (const std::string &backup : backups) paths.push_back(detail::path(backup));
+    huon_snapshot restored;
+    detail::checked(huon_restore(detail::path(path), paths.data(), paths.size(), &restored));
+    return restored;
+}
 
 // A write-optimised table: puts in random order cost several times less, and merges make up for
 // it. It is made by the first put.

@@ -51,6 +51,7 @@ const (
 	ErrTablesInside       Code = C.HUON_TABLES_INSIDE
 	ErrTableType          Code = C.HUON_TABLE_TYPE
 	ErrJournal            Code = C.HUON_JOURNAL // it is lost, or not the one that goes with the file
+	ErrDiverged           Code = C.HUON_DIVERGED
 )
 
 // Wrong calls.

@@ -367,6 +367,36 @@ static void copies_are_whole()
     EXPECT(env.compact().after_bytes <= env.info().file_bytes && env.stat().tables == 2);
 }
 
+static void snapshots_are_named_and_saved()
+{
+    huon::env env("named.huon");
+    auto put = [&](std::string_view value) {
+        env.update([&](huon::txn &txn) { env.create_table(txn, "t").put(txn, "key", value); });
+    };
+    put("old");
+    huon_snapshot before = env.name_snapshot("before");
+    put("new");
+    std::optional<huon::txn> named = env.read("before");
+    EXPECT(named && named->id() == before.id && !env.read("other"));
+    EXPECT(env.open_table(*named, "t")->get(*named, "key") == "old");
+    auto all = env.named_snapshots();
+    EXPECT(all.size() == 1 && all[0].first == "before" && all[0].second.id == before.id);
+
+    std::ofstream one("one.backup", std::ios::binary), two("two.backup", std::ios::binary);
+    huon_backup_report first = env.backup_to(one, {0, 0}, "before");
+    huon_backup_report second = env.backup_to(two, first.snapshot);
+    one.close();
+    two.close();
+    EXPECT(second.since.id == before.id && first.since.id == 0);
+    EXPECT(code_of([&] { env.backup_to(two); }) == HUON_IO);
+    EXPECT(huon::restore("back.huon", {"one.backup", "two.backup"}).id == second.snapshot.id);
+    EXPECT(code_of([] { huon::restore("half.huon", {"two.backup"}); }) == HUON_DIVERGED);
+    huon::env back("back.huon");
+    back.view([&](huon::txn &txn) { EXPECT(back.open_table(txn, "t")->get(txn, "key") == "new"); });
+    named->abort();
+    EXPECT(env.drop_snapshot("before") && !env.drop_snapshot("before"));
+}
+
 static void write_optimised_tables_merge()
 {
     huon::env env = huon::env::in_memory();
@@ -420,6 +450,7 @@ int main()
     parts_are_undone_and_values_change();
     commits_are_waited_for();
     copies_are_whole();
+    snapshots_are_named_and_saved();
     write_optimised_tables_merge();
     std::puts("ok more");
 }

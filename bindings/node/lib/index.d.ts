@@ -9,7 +9,7 @@ export type ErrorCode =
   | 'NotADatabase' | 'Version' | 'PageSize' | 'Journal' | 'Poisoned' | 'Forked' | 'Io' | 'Corrupt'
   | 'SortedValueTooLong' | 'ValueLength' | 'ManyValues' | 'OutOfMemory' | 'MapTooSmall' | 'Evicted'
   | 'WrongOrder' | 'EnvironmentsFull' | 'NameTaken' | 'OrderUnknown' | 'PrefixOrder'
-  | 'TablesInside' | 'TableType' | 'Encode' | 'Other'
+  | 'TablesInside' | 'TableType' | 'Encode' | 'Diverged' | 'Other'
   /** Something was used after its end, or not as it is meant to be. */
   | 'Misuse'
   /** A bug in Huon. */

@@ -80,6 +80,7 @@ fn code(error: &Error) -> &'static str {
         Error::TablesInside => "TablesInside",
         Error::TableType(_) => "TableType",
         Error::Encode(_) => "Encode",
+        Error::Diverged(_) => "Diverged",
         _ => "Other",
     }
 }

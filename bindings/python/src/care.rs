@@ -1,16 +1,20 @@
 //! Reports, checks, copies and compactions.
 
-use std::io::{self, Write};
+use std::fs::File;
+use std::io::{self, BufReader, Write};
 use std::ops::ControlFlow;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use huon::{CheckOptions, CompactOptions, CopyOptions, Durability, Error, Progress};
-use pyo3::exceptions::PyBlockingIOError;
+use huon::{
+    BackupOptions, BackupReport, Capture, CheckOptions, CompactOptions, CopyOptions, Durability,
+    Error, Progress, Restore, SnapshotName,
+};
+use pyo3::exceptions::{PyBlockingIOError, PyKeyError};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBytes, PyInt};
+use pyo3::types::{PyBytes, PyDict, PyInt};
 use serde::Serialize;
 
 use crate::bytes::FilePath;
@@ -103,11 +107,23 @@ pub(crate) fn compact<'py>(
     asked.answer(py, done)
 }
 
-/// Where a copy goes.
+/// Where a copy goes, or a backup.
 enum Target {
     Path(PathBuf),
     Descriptor(i32),
     Writer(Py<PyAny>),
+}
+
+impl Target {
+    fn of(target: &Bound<'_, PyAny>) -> Res<Target> {
+        Ok(if target.is_instance_of::<PyInt>() {
+            Target::Descriptor(target.extract()?)
+        } else if target.hasattr("write")? {
+            Target::Writer(target.clone().unbind())
+        } else {
+            Target::Path(target.extract::<FilePath>()?.0)
+        })
+    }
 }
 
 pub(crate) fn copy<'py>(
@@ -118,13 +134,7 @@ pub(crate) fn copy<'py>(
     reading: Option<Arc<Reading>>,
     function: Option<Py<PyAny>>,
 ) -> Res<Bound<'py, PyAny>> {
-    let target = if target.is_instance_of::<PyInt>() {
-        Target::Descriptor(target.extract()?)
-    } else if target.hasattr("write")? {
-        Target::Writer(target.clone().unbind())
-    } else {
-        Target::Path(target.extract::<FilePath>()?.0)
-    };
+    let target = Target::of(target)?;
     let opened = reading.as_ref().map(|reading| reading.opened()).transpose()?;
     let snapshot: Option<&huon::ReadTxn> = opened.as_deref();
     let mut asked = Asked { function, raised: None };
@@ -150,6 +160,96 @@ pub(crate) fn copy<'py>(
         return Err(Fault::Raised(error));
     }
     asked.answer(py, done.map_err(|fault: Fault| fault)?)
+}
+
+/// The snapshot of a name.
+pub(crate) fn named(env: &huon::Env, name: &str) -> Res<Capture> {
+    let missing = || Fault::Raised(PyKeyError::new_err(name.to_owned()));
+    env.named_snapshot(name)?.ok_or_else(missing)
+}
+
+pub(crate) fn backup<'py>(
+    py: Python<'py>,
+    capture: &Capture,
+    target: &Bound<'py, PyAny>,
+    since: Option<&Bound<'py, PyDict>>,
+    function: Option<Py<PyAny>>,
+) -> Res<Bound<'py, PyAny>> {
+    let target = Target::of(target)?;
+    let since = since.map(|since| -> PyResult<_> {
+        let number = |name: &str| since.as_any().get_item(name)?.extract::<u64>();
+        Ok(SnapshotName { id: number("id")?, checksum: number("checksum")? })
+    });
+    let since = since.transpose()?;
+    let mut asked = Asked { function, raised: None };
+    let mut writing = None;
+    let done = py.detach(|| {
+        let mut options = BackupOptions::new();
+        if let Some(since) = since {
+            options = options.since(since);
+        }
+        let options = options.progress(|progress| asked.report(progress));
+        match target {
+            Target::Path(path) => Ok(backup_to_file(capture, &path, options)),
+            Target::Descriptor(number) => {
+                let file = view::descriptor(number)?.try_clone_to_owned().map_err(PyErr::from)?;
+                Ok(capture.backup_to(&mut File::from(file), options))
+            }
+            Target::Writer(object) => {
+                let mut out = Out { object, raised: None };
+                let done = capture.backup_to(&mut out, options);
+                writing = out.raised;
+                Ok(done)
+            }
+        }
+    });
+    if let Some(error) = writing {
+        return Err(Fault::Raised(error));
+    }
+    asked.answer(py, done.map_err(|fault: Fault| fault)?)
+}
+
+/// Makes and flushes a new file, which is removed if it does not become whole.
+fn backup_to_file(
+    capture: &Capture,
+    path: &Path,
+    options: BackupOptions<'_>,
+) -> huon::Result<BackupReport> {
+    let failed = |source| {
+        let (operation, place) = ("write", path.display().to_string());
+        Error::Io(Box::new(huon::IoError { operation, place, source }))
+    };
+    let mut file = File::create_new(path).map_err(failed)?;
+    let done = capture.backup_to(&mut file, options);
+    let done = done.and_then(|report| file.sync_all().map_err(failed).map(|()| report));
+    if done.is_err() {
+        // The error that is raised says more than one of this could.
+        let _ = std::fs::remove_file(path);
+    }
+    done
+}
+
+/// Makes an environment at `path` of a whole backup and those that follow it, in their order, each
+/// a path. It has its name once every page was verified. Returns a report.
+#[pyfunction]
+pub(crate) fn restore<'py>(
+    py: Python<'py>,
+    path: FilePath,
+    backups: Vec<FilePath>,
+) -> Res<Bound<'py, PyAny>> {
+    let done = py.detach(|| {
+        let mut restore = Restore::begin(&path.0)?;
+        for FilePath(backup) in &backups {
+            let failed = |source| {
+                let (operation, place) = ("open", backup.display().to_string());
+                Error::Io(Box::new(huon::IoError { operation, place, source }))
+            };
+            let backup = File::open(backup).map_err(failed)?;
+            restore.add(&mut BufReader::with_capacity(1 << 20, backup))?;
+        }
+        restore.finish()
+    });
+    shown(py, &done?)
 }
 
 /// A Python object to write to.

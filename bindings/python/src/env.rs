@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use huon::Error;
 use pyo3::gc::{PyTraverseError, PyVisit};
 use pyo3::prelude::*;
-use pyo3::types::PyType;
+use pyo3::types::{PyDict, PyType};
 
 use crate::care;
 use crate::fault::{Fault, Res, value_error};
@@ -100,6 +100,14 @@ impl Env {
         env.clone().ok_or(CLOSED)
     }
 
+    /// The same for a write transaction of its own, which must not wait for this thread's.
+    fn env_to_write(&self) -> Res<huon::Env> {
+        if self.thread_writes() == Some(true) {
+            return Err(Error::ThreadWrites.into());
+        }
+        self.env()
+    }
+
     /// Whether this thread has the write transaction: a wait for it would have no end. `None`: no
     /// thread has it, as far as is known here.
     pub(crate) fn thread_writes(&self) -> Option<bool> {
@@ -124,11 +132,39 @@ impl Env {
         self.env.try_read().is_ok_and(|env| env.is_none())
     }
 
-    /// Begins a read transaction: a snapshot of the newest commit. Never waits.
-    fn read(&self) -> Res<ReadTxn> {
-        Ok(ReadTxn {
-            reading: Reading::new(self.env()?.read()?, self.functions.clone(), self.releases),
-        })
+    /// Begins a read transaction: a snapshot of the newest commit, or the one named `snapshot`
+    /// (`KeyError` if there is none). Never waits.
+    #[pyo3(signature = (*, snapshot=None))]
+    fn read(&self, snapshot: Option<&str>) -> Res<ReadTxn> {
+        let env = self.env()?;
+        let txn = match snapshot {
+            Some(name) => care::named(&env, name)?.into_txn(),
+            None => env.read()?,
+        };
+        Ok(ReadTxn { reading: Reading::new(txn, self.functions.clone(), self.releases) })
+    }
+
+    /// Gives the newest snapshot a name, and so keeps it in the file, over restarts, until
+    /// `drop_snapshot`; returns which it is. One that has the name so far is dropped.
+    fn name_snapshot<'py>(&self, py: Python<'py>, name: &str) -> Res<Bound<'py, PyAny>> {
+        let env = self.env_to_write()?;
+        let named = py.detach(|| {
+            let capture = env.capture()?;
+            env.update(|txn| txn.name_snapshot(name, &capture))?;
+            huon::Result::Ok(capture.image().name())
+        })?;
+        care::shown(py, &named)
+    }
+
+    /// Takes its name away from a snapshot; says whether there was one.
+    fn drop_snapshot(&self, py: Python<'_>, name: &str) -> Res<bool> {
+        let env = self.env_to_write()?;
+        Ok(py.detach(|| env.update(|txn| txn.drop_snapshot(name)))?)
+    }
+
+    /// The named snapshots, the oldest first.
+    fn named_snapshots<'py>(&self, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
+        care::shown(py, &self.env()?.named_snapshots()?)
     }
 
     /// Begins the one write transaction, and waits for another one at most `timeout` seconds
@@ -338,6 +374,26 @@ impl Env {
     ) -> Res<Bound<'py, PyAny>> {
         let reading = snapshot.map(|txn| txn.get().reading.clone());
         care::copy(py, &self.env()?, target, (compact, mode), reading, progress)
+    }
+
+    /// Writes the pages of the newest snapshot, or of the one named `snapshot`, to a new file, an
+    /// open file descriptor or an object with `write`: a backup. With `since`, the `snapshot` of
+    /// another backup's report, only what changed after it. Returns a report.
+    #[pyo3(signature = (target, *, since=None, snapshot=None, progress=None))]
+    fn backup<'py>(
+        &self,
+        py: Python<'py>,
+        target: &Bound<'py, PyAny>,
+        since: Option<&Bound<'py, PyDict>>,
+        snapshot: Option<&str>,
+        progress: Option<Py<PyAny>>,
+    ) -> Res<Bound<'py, PyAny>> {
+        let env = self.env()?;
+        let capture = match snapshot {
+            Some(name) => care::named(&env, name)?,
+            None => env.capture()?,
+        };
+        care::backup(py, &capture, target, since, progress)
     }
 
     /// Makes the file shorter, in short transactions beside others, until it has at most `target`

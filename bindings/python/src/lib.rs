@@ -41,7 +41,7 @@ mod _huon {
     #[pymodule_export]
     use super::batch::LsmBatch;
     #[pymodule_export]
-    use super::care::delete;
+    use super::care::{delete, restore};
     #[pymodule_export]
     use super::compactor::{_stop_compactors, Compactor};
     #[pymodule_export]

@@ -496,7 +496,7 @@ def test_parked_readers_are_evicted(tmp_path: Path) -> None:
 def test_errors() -> None:
     kinds = [kind for kind in vars(huon).values() if isinstance(kind, type)]
     codes = {kind.code for kind in kinds if issubclass(kind, huon.Error)} - {0}
-    assert codes == set(range(1, 37))
+    assert codes == set(range(1, 38))
     assert issubclass(huon.TableNotFoundError, KeyError)
     assert issubclass(huon.BusyError, TimeoutError) and issubclass(huon.IoError, OSError)
     with huon.open(None) as env, env.write() as txn:

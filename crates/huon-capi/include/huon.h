@@ -241,6 +241,12 @@
 #define HUON_JOURNAL 36
 
 /**
+ * Changes do not follow the snapshot that is there: they are of another file, or others came
+ * between.
+ */
+#define HUON_DIVERGED 37
+
+/**
  * The handle was closed, or never was one of its kind.
  */
 #define HUON_BAD_HANDLE 101
@@ -1530,6 +1536,77 @@ typedef struct {
 } huon_meta;
 
 /**
+ * Which snapshot of a file: two processes that write copies of one file give the same id to
+ * different snapshots, whose checksums differ.
+ */
+typedef struct {
+    /**
+     * The id of the transaction that made it; 0: none.
+     */
+    uint64_t id;
+    /**
+     * The checksum of its image.
+     */
+    uint64_t checksum;
+} huon_snapshot;
+
+/**
+ * Sees a named snapshot; the name stays until it returns. Returns 0, or anything else to end the
+ * call with HUON_STOPPED.
+ */
+typedef int (*huon_named_fn)(void *context, huon_bytes name, const huon_snapshot *snapshot);
+
+/**
+ * How a backup is made; NULL: all zero. Set `bytes` to sizeof(huon_backup_options) and the rest to
+ * zero first.
+ */
+typedef struct {
+    /**
+     * sizeof(huon_backup_options).
+     */
+    size_t bytes;
+    /**
+     * The named snapshot to save; no bytes: the newest.
+     */
+    huon_bytes snapshot;
+    /**
+     * Only what changed since this snapshot, as the report of another backup tells it; an id of 0:
+     * everything.
+     */
+    huon_snapshot since;
+    /**
+     * Is told how far it is; or NULL.
+     */
+    huon_progress_fn progress;
+    /**
+     * What that is handed.
+     */
+    void *context;
+} huon_backup_options;
+
+/**
+ * What was saved.
+ */
+typedef struct {
+    /**
+     * The snapshot.
+     */
+    huon_snapshot snapshot;
+    /**
+     * The one that it follows; an id of 0: it has everything.
+     */
+    huon_snapshot since;
+    /**
+     * Pages in it.
+     */
+    uint64_t pages;
+    /**
+     * Its length in bytes.
+     */
+    uint64_t bytes;
+} huon_backup_report;
+
+/**
  * A page, or consecutive pages that belong together.
  */
 typedef struct {
@@ -2701,6 +2778,64 @@ int huon_switch_to_meta(const char *path, uint32_t slot, uint64_t *id);
  * `count`, which may be NULL, tells how many there were.
  */
 int huon_clear_dead_readers(huon_env *env, uint32_t *count);
+
+/**
+ * Gives the newest snapshot a name of 1 to 255 bytes of UTF-8, and so keeps it in the file: for
+ * all processes and over restarts, until huon_drop_snapshot. It costs at most one more copy of
+ * what it sees. One that has the name so far is dropped. `named`, which may be NULL, tells which
+ * it is. Copies and backups have no named snapshots. A transaction of its own, which waits for
+ * another one's end as huon_begin_write does. HUON_INVALID if 1000 snapshots have names.
+ */
+int huon_name_snapshot(huon_env *env, huon_bytes name, huon_snapshot *named);
+
+/**
+ * Takes its name away from a snapshot; HUON_NOT_FOUND if none has it. What only it saw is used
+ * again once that is durable and no transaction reads it.
+ */
+int huon_drop_snapshot(huon_env *env, huon_bytes name);
+
+/**
+ * Begins a transaction that reads the snapshot of a name, as huon_begin_read one of the newest.
+ * HUON_NOT_FOUND if there is none. To renew it leads to the newest snapshot.
+ */
+int huon_begin_read_named(huon_env *env, huon_bytes name, huon_txn **txn);
+
+/**
+ * Shows the named snapshots, the oldest first.
+ */
+int huon_named_snapshots(huon_env *env, huon_named_fn each, void *context);
+
+/**
+ * Saves the pages of a snapshot, or those that changed since an earlier one, to an open
+ * descriptor, as of a file or a pipe: it costs what it writes. huon_restore makes a file of a
+ * backup and those that follow it. `report` may be NULL. What was written is of no use if it
+ * fails.
+ */
+int huon_backup_to_fd(huon_env *env,
+                      int fd,
+                      const huon_backup_options *with,
+                      huon_backup_report *report);
+
+/**
+ * The same to `write`, a piece at a time.
+ */
+int huon_backup_to_writer(huon_env *env,
+                          huon_write_fn write,
+                          void *context,
+                          const huon_backup_options *with,
+                          huon_backup_report *report);
+
+/**
+ * Makes an environment of a whole backup and those that follow it, in their order: files at
+ * `backups`, `count` of them. It has its name once every page was verified and flushed.
+ * `restored`, which may be NULL, tells the snapshot. HUON_IO if the environment exists (EEXIST) or
+ * a backup cannot be read, HUON_DIVERGED if one does not follow the one before, HUON_CORRUPT if
+ * one is damaged or cut; nothing is left behind then.
+ */
+int huon_restore(const char *path,
+                 const char *const *backups,
+                 size_t count,
+                 huon_snapshot *restored);
 
 /**
  * Shows all pages of the newest snapshot, each once: the metas, the free space, then the tables,

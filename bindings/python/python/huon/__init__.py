@@ -20,6 +20,7 @@ from ._errors import (
     BusyError,
     CorruptError,
     DecodeError,
+    DivergedError,
     EncodeError,
     EnvironmentsFullError,
     Error,
@@ -76,6 +77,7 @@ from ._huon import (
     WriteTxn,
     delete,
     open,
+    restore,
 )
 from ._reports import Durability, Order
 from .typed import MultiDef, TableDef, TypedMultiTable, TypedTable
@@ -99,6 +101,7 @@ __all__ = [
     "Compactor",
     "CorruptError",
     "DecodeError",
+    "DivergedError",
     "Durability",
     "EncodeError",
     "Env",
@@ -159,4 +162,5 @@ __all__ = [
     "codecs",
     "delete",
     "open",
+    "restore",
 ]

@@ -251,6 +251,12 @@ class JournalError(Error):
     code = 36
 
 
+class DivergedError(Error):
+    """Changes do not follow the snapshot that is there."""
+
+    code = 37
+
+
 def _below(kind: type[Error]) -> list[type[Error]]:
     return [kind, *(under for below in kind.__subclasses__() for under in _below(below))]
 

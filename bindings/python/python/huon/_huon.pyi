@@ -19,6 +19,7 @@ from typing import Any, Literal, Protocol, TypeAlias, TypeVar, final, overload
 from typing_extensions import Buffer, Self
 
 from ._reports import (
+    BackupReport,
     CheckReport,
     CompactReport,
     CopyReport,
@@ -26,9 +27,12 @@ from ._reports import (
     EnvInfo,
     LsmCheck,
     LsmStat,
+    NamedSnapshot,
     Order,
     Recovery,
+    RestoreReport,
     SlowReader,
+    SnapshotName,
     Stat,
 )
 
@@ -48,6 +52,7 @@ __all__ = [
     "Keys",
     "Records",
     "Values",
+    "restore",
     "Table",
     "Ticket",
     "View",
@@ -89,6 +94,7 @@ def open(
     release_gil: bool = False,
 ) -> Env: ...
 def delete(path: _Path, *, timeout: float = 0.0) -> bool: ...
+def restore(path: _Path, backups: Sequence[_Path]) -> RestoreReport: ...
 def _stop_compactors() -> None: ...
 @final
 class Env:
@@ -102,7 +108,10 @@ class Env:
     def durable_id(self) -> int: ...
     @property
     def recovery(self) -> Recovery: ...
-    def read(self) -> ReadTxn: ...
+    def read(self, *, snapshot: str | None = None) -> ReadTxn: ...
+    def name_snapshot(self, name: str) -> SnapshotName: ...
+    def drop_snapshot(self, name: str) -> bool: ...
+    def named_snapshots(self) -> list[NamedSnapshot]: ...
     def write(
         self, *, timeout: float | None = None, durability: Durability | None = None
     ) -> WriteTxn: ...
@@ -147,6 +156,14 @@ class Env:
         mode: int = 0o600,
         progress: _Progress | None = None,
     ) -> CopyReport: ...
+    def backup(
+        self,
+        target: _Path | int | _Writer,
+        *,
+        since: SnapshotName | None = None,
+        snapshot: str | None = None,
+        progress: _Progress | None = None,
+    ) -> BackupReport: ...
     def compact(
         self,
         *,

@@ -77,7 +77,7 @@ class EnvInfo(TypedDict):
 class RetainedSnapshot(TypedDict):
     """An old snapshot that retains pages, and what retains it."""
 
-    by: Literal["durable", "flush"] | dict[Literal["reader"], ReaderInfo]
+    by: Literal["durable", "flush", "name"] | dict[Literal["reader"], ReaderInfo]
     txnid: int
     pages: int
     alone_pages: int
@@ -140,6 +140,7 @@ class CheckReport(TypedDict):
     tables: list[dict[str, Any]]
     tables_unordered: list[Name]
     journal_batches: int
+    named_snapshots: int
     reachable_pages: int
     free_list_pages: int
     free_pages: int
@@ -151,6 +152,36 @@ class CopyReport(TypedDict):
     """A copy: the snapshot, and how many bytes it has."""
 
     txnid: int
+    bytes: int
+
+
+class SnapshotName(TypedDict):
+    """Which snapshot of a file: its id, and a checksum of its image."""
+
+    id: int
+    checksum: int
+
+
+class NamedSnapshot(TypedDict):
+    """A snapshot that the file keeps under a name: see ``Env.name_snapshot``."""
+
+    name: str
+    snapshot: SnapshotName
+
+
+class BackupReport(TypedDict):
+    """A backup: its snapshot, and the one that it follows."""
+
+    snapshot: SnapshotName
+    since: SnapshotName | None
+    pages: int
+    bytes: int
+
+
+class RestoreReport(TypedDict):
+    """A file that was made of backups."""
+
+    snapshot: SnapshotName
     bytes: int
 
 

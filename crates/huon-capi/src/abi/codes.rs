@@ -89,6 +89,9 @@ pub const HUON_TABLE_TYPE: c_int = 35;
 /// The newest commits are in the file's journal, and that is not the one that goes with it; the
 /// message says which file is wanted. Or see HUON_GIVE_UP_JOURNAL.
 pub const HUON_JOURNAL: c_int = 36;
+/// Changes do not follow the snapshot that is there: they are of another file, or others came
+/// between.
+pub const HUON_DIVERGED: c_int = 37;
 
 /// The handle was closed, or never was one of its kind.
 pub const HUON_BAD_HANDLE: c_int = 101;

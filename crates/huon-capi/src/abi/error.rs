@@ -158,6 +158,7 @@ fn text(code: c_int) -> Option<&'static CStr> {
         HUON_ENCODE => c"not encoded",
         HUON_TABLE_TYPE => c"table of other types",
         HUON_JOURNAL => c"the journal is another one, or not there",
+        HUON_DIVERGED => c"changes that do not follow",
         HUON_BAD_HANDLE => c"bad handle",
         HUON_IN_USE => c"handle in use",
         HUON_BAD_TXN => c"not with this transaction",
@@ -175,12 +176,13 @@ mod tests {
 
     #[test]
     fn codes_have_texts_and_those_of_the_engine_have_none_missing() {
-        for code in (-5..=36).chain(101..=107) {
+        for code in (-5..=37).chain(101..=107) {
             assert!(text(code).is_some_and(|text| !text.is_empty()), "{code}");
         }
-        assert!(text(-6).is_none() && text(37).is_none() && text(108).is_none());
+        assert!(text(-6).is_none() && text(38).is_none() && text(108).is_none());
         assert_eq!(Error::ThreadWrites.code(), HUON_THREAD_WRITES);
         assert_eq!(Error::ValueTooLong.code(), HUON_VALUE_TOO_LONG);
+        assert_eq!(Error::Diverged("".into()).code(), HUON_DIVERGED);
     }
 
     #[test]

@@ -238,23 +238,24 @@ pub extern "C" fn huon_begin_read(
     env: *mut huon_env,
     txn: Option<&mut MaybeUninit<*mut huon_txn>>,
 ) -> c_int {
-    border("huon_begin_read", || {
-        fill(txn, std::ptr::null_mut(), || {
-            let mut begun = Some(Stage::Reads(Box::new(env_of(env)?.read()?)));
-            let renew = |own: &Arc<Own<Inside>>, _| match own.get() {
-                Ok(mut inside) => {
-                    inside.stage = begun.take().unwrap_or(Stage::Ended);
-                    true
-                }
-                Err(_) => false,
-            };
-            if let Some(handle) = RECENT.open(renew) {
-                return Ok(handle as *mut huon_txn);
-            }
-            let begun = begun.unwrap_or(Stage::Ended);
-            Ok(insert(&TXNS, Own::waiting(Inside::new(begun)))? as *mut huon_txn)
-        })
-    })
+    border("huon_begin_read", || fill(txn, std::ptr::null_mut(), || begun(env_of(env)?.read()?)))
+}
+
+/// A handle of a read transaction: that which this thread used last, if it is free.
+pub(super) fn begun(txn: ReadTxn) -> Res<*mut huon_txn> {
+    let mut begun = Some(Stage::Reads(Box::new(txn)));
+    let renew = |own: &Arc<Own<Inside>>, _| match own.get() {
+        Ok(mut inside) => {
+            inside.stage = begun.take().unwrap_or(Stage::Ended);
+            true
+        }
+        Err(_) => false,
+    };
+    if let Some(handle) = RECENT.open(renew) {
+        return Ok(handle as *mut huon_txn);
+    }
+    let begun = begun.unwrap_or(Stage::Ended);
+    Ok(insert(&TXNS, Own::waiting(Inside::new(begun)))? as *mut huon_txn)
 }
 
 /// Begins the one transaction that writes. Waits for another one's end, of any thread or process,

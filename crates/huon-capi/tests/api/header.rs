@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// The sources, in the order in which the header has what they say.
-const SOURCES: [&str; 19] = [
+const SOURCES: [&str; 20] = [
     "bytes",
     "abi/codes",
     "abi/error",
@@ -20,6 +20,7 @@ const SOURCES: [&str; 19] = [
     "abi/ask",
     "abi/report",
     "abi/care",
+    "abi/snapshot",
     "abi/visit",
     "abi/lsm",
     "abi/compactor",

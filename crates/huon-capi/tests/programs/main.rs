@@ -12,7 +12,7 @@ pub(crate) const LIBRARY: Library = Library {
 };
 
 /// What is in `tests/c`, without `layout.c`.
-const PROGRAMS: [&str; 5] = ["first", "records", "misuse", "lsm", "asking"];
+const PROGRAMS: [&str; 6] = ["first", "records", "misuse", "lsm", "asking", "snapshots"];
 
 #[test]
 fn programs_in_c_pass() {

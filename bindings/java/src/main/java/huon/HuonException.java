@@ -85,6 +85,8 @@ public class HuonException extends RuntimeException {
         TABLE_TYPE(35),
         /** The newest commits are in a journal that is lost, or not the one that goes with it. */
         JOURNAL(36),
+        /** Changes do not follow the snapshot that is there. */
+        DIVERGED(37),
         /** A bug in Huon, stopped at its border. */
         BUG(105),
         /** A callback asked to stop. */
