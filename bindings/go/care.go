@@ -71,6 +71,14 @@ type copying struct {
 }
 
 func (db *DB) copy(txn C.uintptr_t, compact bool) (*copying, error) {
+	return db.piped(func(fd C.int) error {
+		_, err := number(C.go_copy_to_fd_calling(db.env, txn, fd, C.bool(compact)))
+		return err
+	})
+}
+
+// piped has C write into a pipe.
+func (db *DB) piped(write func(fd C.int) error) (*copying, error) {
 	var ends [2]int
 	if err := syscall.Pipe2(ends[:], syscall.O_CLOEXEC); err != nil {
 		return nil, os.NewSyscallError("pipe2", err)
@@ -78,7 +86,7 @@ func (db *DB) copy(txn C.uintptr_t, compact bool) (*copying, error) {
 	c := &copying{from: os.NewFile(uintptr(ends[0]), "copy"), ended: make(chan struct{})}
 	go func() {
 		defer runtime.KeepAlive(db)
-		_, c.err = number(C.go_copy_to_fd_calling(db.env, txn, C.int(ends[1]), C.bool(compact)))
+		c.err = write(C.int(ends[1]))
 		syscall.Close(ends[1])
 		close(c.ended)
 	}()

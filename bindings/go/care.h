@@ -131,4 +131,64 @@ static inline go_number go_readers(uintptr_t env, huon_reader *readers, size_t c
     return go_told_number(code, count);
 }
 
+/* ---- snapshots beyond a transaction */
+
+static inline huon_bytes go_text(const uint8_t *data, size_t len)
+{
+    huon_bytes bytes = {data, len};
+    return bytes;
+}
+
+static inline go_done go_name_snapshot(uintptr_t env, const uint8_t *name, size_t len,
+                                       huon_snapshot *named)
+{
+    return go_told(huon_name_snapshot(GO_ENV, go_text(name, len), named));
+}
+
+static inline go_done go_drop_snapshot(uintptr_t env, const uint8_t *name, size_t len)
+{
+    return go_told(huon_drop_snapshot(GO_ENV, go_text(name, len)));
+}
+
+static inline go_handle go_begin_read_named(uintptr_t env, const uint8_t *name, size_t len)
+{
+    huon_txn *txn;
+    int code = huon_begin_read_named(GO_ENV, go_text(name, len), &txn);
+    return go_told_handle(code, txn);
+}
+
+/* Adds a snapshot to the text: id, checksum and length of the name in 8 bytes each, the name. */
+static inline int go_add_named(void *context, huon_bytes name, const huon_snapshot *snapshot)
+{
+    go_watch *watch = context;
+    uint64_t words[3] = {snapshot->id, snapshot->checksum, name.len};
+    char *grown = realloc(watch->text, watch->len + sizeof words + name.len);
+    if (grown == NULL) return 1;
+    memcpy(grown + watch->len, words, sizeof words);
+    memcpy(grown + watch->len + sizeof words, name.data, name.len);
+    watch->text = grown;
+    watch->len += sizeof words + name.len;
+    return 0;
+}
+
+static inline go_done go_named_snapshots(uintptr_t env, go_watch *watch)
+{
+    return go_told(huon_named_snapshots(GO_ENV, go_add_named, watch));
+}
+
+static inline go_done go_backup_to_fd(uintptr_t env, int fd, const uint8_t *name, size_t len,
+                                      huon_snapshot since, huon_backup_report *report)
+{
+    huon_backup_options with = {sizeof with};
+    with.snapshot = go_text(name, len);
+    with.since = since;
+    return go_told(huon_backup_to_fd(GO_ENV, fd, &with, report));
+}
+
+static inline go_done go_restore(const char *path, const char **backups, size_t count,
+                                 huon_snapshot *restored)
+{
+    return go_told(huon_restore(path, backups, count, restored));
+}
+
 #endif
