@@ -314,6 +314,8 @@ pub(crate) enum Bug {
     NamesTravel = 605,
     /// The protection of a snapshot by the transaction that names it (Y5).
     NameUnretained = 606,
+    /// The refusal of a file with named snapshots that was to follow another (A5).
+    NamesFollow = 607,
 }
 
 /// Whether a bug is planted.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use huon::sim::SimDisk;
-use huon::{Error, Replica, Str, TableDef, U64};
+use huon::{Env, Error, Replica, Str, TableDef, U64};
 use huon_testkit::follow::{Source, Step};
 use huon_testkit::random::Random;
 use huon_testkit::{figures, scale};
@@ -155,4 +155,36 @@ fn readers_of_older_snapshots_are_waited_for_and_parked_ones_evicted() {
     steps[2].segment.apply(&mut replica).expect("a parked one is evicted");
     assert!(matches!(parked.unpark(), Err(Error::Evicted)));
     is_at(&replica, &steps[2]);
+}
+
+#[test]
+fn a_byte_copy_with_named_snapshots_follows_nothing() {
+    const T: TableDef<Str, U64> = TableDef::new("stock");
+    let dir = tempfile::tempdir().expect("a directory");
+    let [path, copied] = ["source.huon", "copied.huon"].map(|name| dir.path().join(name));
+    let source = Env::open(&path).expect("a file");
+    let put = |value| {
+        source.update(|txn| {
+            let table = txn.create_table(&T)?;
+            (0..2000).try_for_each(|n| table.put(txn, &format!("{n:05}"), value).map(drop))
+        })?;
+        source.sync()
+    };
+    put(1).expect("commit");
+    let first = source.capture().expect("a capture");
+    source.update(|txn| txn.name_snapshot("n", &first)).expect("a name");
+    drop(first);
+    put(2).expect("commit");
+    std::fs::copy(&path, &copied).expect("a byte copy");
+    put(3).expect("commit");
+    let image = source.capture().expect("a capture").image().clone();
+    let replica = Replica::open(&copied, &image).map(drop);
+    let Err(Error::Invalid(text)) = replica else { panic!("{replica:?}") };
+    assert!(text.contains("named snapshots"), "{text}");
+    let env = Env::open(&copied).expect("the copy is as it was");
+    audited(&env);
+    let named = env.named_snapshot("n").expect("its snapshot").expect("it has the name");
+    let txn = named.txn();
+    let table = txn.open_table(&T).expect("open").expect("a table");
+    assert_eq!(table.get(txn, "00000").expect("get"), Some(1));
 }

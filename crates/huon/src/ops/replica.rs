@@ -103,7 +103,8 @@ impl Replica {
     ///
     /// # Errors
     /// [`Error::Diverged`] if it is another file than a replica, or a copy, of that one;
-    /// [`Error::Busy`] if another client writes or follows; [`Error::Invalid`] if it has a journal.
+    /// [`Error::Busy`] if another client writes or follows; [`Error::Invalid`] if it has a journal
+    /// or named snapshots, as a file that was copied byte by byte may.
     pub fn of(env: Env, image: &Image) -> Result<Replica> {
         let core = env.core()?.clone();
         let store = &core.store;

@@ -9,6 +9,8 @@
 //!     it, which only the other file may have had.
 //! A4. While a file follows another, the repair of P16 is due in it, and is not made: the first
 //!     write transaction that begins here leaves all ids of the other file behind.
+//! A5. A file with named snapshots follows none: the other one may have dropped them, and their
+//!     pages are written over as soon as the first changes arrive.
 //!
 //! The caller holds the writer lock.
 
@@ -55,6 +57,13 @@ impl Core {
             tail::write_again(&self.store, &sealed, self.durable_start()?)?;
             self.flush_adopted(mark)?;
         }
+        let (_, newest) = self.newest_sealed()?;
+        if newest.names && !planted::is(Bug::NamesFollow) {
+            return Err(Error::Invalid(
+                "a file with named snapshots cannot follow another one: begin with a backup, \
+                 which has none",
+            ));
+        }
         if !planted::is(Bug::RepairForgotten) {
             board.set_flag(Flag::RepairDue, true);
         }
@@ -64,7 +73,7 @@ impl Core {
     /// The first reader that sees a snapshot older than the newest (A1).
     pub(crate) fn older_reader(&self) -> Result<Option<ReaderEntry>> {
         let newest = self.store.board.sealed().txnid();
-        // A file that follows has no named snapshots.
+        // A5: nothing is protected for a name's sake.
         let protected = self.store.protected(&[])?;
         let oldest = protected.all.first().copied().filter(|&id| id < newest);
         let span = protected.spans.first().map(|span| *span.start()).filter(|&id| id < newest);
