@@ -8,7 +8,8 @@
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Command, Output};
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::TempDir;
 
@@ -77,22 +78,29 @@ impl Library {
             return;
         }
         let built = self.built();
-        let start = |name: &&str| {
+        let run = |name: &str| {
             let mut valgrind = built.command(Path::new("valgrind"));
             valgrind.args(["--quiet", "--error-exitcode=99"]);
             // A look for leaks at each end of a process, forked ones too, takes long.
             let leaks = if scale::is_full() { "full" } else { "no" };
             valgrind.arg(format!("--leak-check={leaks}"));
             valgrind.args(["--show-leak-kinds=definite", "--errors-for-leak-kinds=definite"]);
-            let run = valgrind.arg(built.shared(name)).env("HUON_C_WATCHED", "1");
-            run.stdout(Stdio::piped()).stderr(Stdio::piped());
-            run.spawn().expect("valgrind")
+            valgrind.arg(built.shared(name)).env("HUON_C_WATCHED", "1");
+            check(name, &valgrind.output().expect("valgrind"));
         };
-        // All of them at once.
-        let runs: Vec<_> = programs.iter().map(start).collect();
-        for (name, run) in programs.iter().zip(runs) {
-            check(name, &run.wait_with_output().expect("valgrind"));
-        }
+        // One for each processor: a case that shares one with twenty others is not done in time.
+        let next = Mutex::new(programs.iter());
+        let workers = std::thread::available_parallelism().map_or(1, usize::from);
+        std::thread::scope(|scope| {
+            for _ in 0..workers {
+                scope.spawn(|| {
+                    let take = || next.lock().unwrap_or_else(PoisonError::into_inner).next();
+                    while let Some(name) = take() {
+                        run(name);
+                    }
+                });
+            }
+        });
     }
 
     /// These programs pass under the address sanitizer and that of undefined behaviour, in what is
