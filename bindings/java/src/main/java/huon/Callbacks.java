@@ -12,6 +12,7 @@ import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.invoke.MethodHandles;
 import java.lang.invoke.MethodType;
+import java.nio.charset.StandardCharsets;
 import java.util.Iterator;
 import java.util.function.Consumer;
 
@@ -33,6 +34,9 @@ final class Callbacks implements AutoCloseable {
     private static final FunctionDescriptor THREE =
             FunctionDescriptor.of(INT, POINTER, POINTER, LONG);
     private static final MethodHandle WRITTEN = find("written", THREE.toMethodType());
+    private static final FunctionDescriptor NAMED =
+            FunctionDescriptor.of(INT, POINTER, Native.BYTES, POINTER);
+    private static final MethodHandle SNAPSHOT = find("snapshot", NAMED.toMethodType());
     private static final FunctionDescriptor HEARD =
             FunctionDescriptor.ofVoid(POINTER, POINTER);
     private static final MethodHandle PROBLEM = find("problem", HEARD.toMethodType());
@@ -44,6 +48,7 @@ final class Callbacks implements AutoCloseable {
     private Progress progress;
     private OutputStream output;
     private Consumer<String> problems;
+    private Consumer<NamedSnapshot> snapshots;
 
     private static MethodHandle find(String name, MethodType type) {
         try {
@@ -76,6 +81,11 @@ final class Callbacks implements AutoCloseable {
     MemorySegment problems(Consumer<String> problems) {
         this.problems = problems;
         return problems == null ? MemorySegment.NULL : stub(PROBLEM, HEARD);
+    }
+
+    MemorySegment snapshots(Consumer<NamedSnapshot> snapshots) {
+        this.snapshots = snapshots;
+        return stub(SNAPSHOT, NAMED);
     }
 
     /** The next record, copied to where it stays until the one after it. */
@@ -124,6 +134,18 @@ final class Callbacks implements AutoCloseable {
             }
         } catch (Throwable e) {
             stop(e);
+        }
+    }
+
+    private int snapshot(MemorySegment context, MemorySegment name, MemorySegment snapshot) {
+        try {
+            byte[] utf8 = Room.copy(name.get(LONG, 0), name.get(LONG, 8));
+            MemorySegment which = snapshot.reinterpret(Snapshots.SNAPSHOT.bytes());
+            String text = new String(utf8, StandardCharsets.UTF_8);
+            snapshots.accept(new NamedSnapshot(text, Snapshots.told(which)));
+            return Codes.OK;
+        } catch (Throwable e) {
+            return stop(e);
         }
     }
 

@@ -87,6 +87,7 @@ final class Codes {
             case 11 -> new HuonException.MapFull(message);
             case 20 -> new HuonException.Corrupt(message, system, page);
             case 27 -> new HuonException.Evicted(message);
+            case 37 -> new HuonException.Diverged(message);
             default -> new HuonException(kind, message, system, page);
         };
     }

@@ -82,6 +82,17 @@ final class Core {
         return begun(code, env, room, false, isShared);
     }
 
+    static Core reading(Env env, String snapshot, boolean isShared) {
+        Room room = Room.take();
+        MemorySegment name = room.key(Huon.utf8(snapshot));
+        int code = call(Native.BEGIN_READ_NAMED, env.handle(), name, room.number);
+        if (code == Codes.NOT_FOUND) {
+            room.give();
+            throw new HuonException.SnapshotNotFound(snapshot);
+        }
+        return begun(code, env, room, false, isShared);
+    }
+
     /** Waits for writers that are not of this environment, for so long. */
     static Core writing(Env env, long millis) {
         Room room = Room.take();

@@ -122,6 +122,21 @@ public final class Env implements AutoCloseable {
     }
 
     /**
+     * Begins a transaction that reads the snapshot of that name; {@link ReadTxn#renew} leads to the
+     * newest commit.
+     *
+     * @throws HuonException.SnapshotNotFound if no snapshot has the name
+     */
+    public ReadTxn read(String snapshot) {
+        return new ReadTxn(Core.reading(this, snapshot, false));
+    }
+
+    /** The same for all threads, as {@link #readShared()}. */
+    public ReadTxn readShared(String snapshot) {
+        return new ReadTxn(Core.reading(this, snapshot, true));
+    }
+
+    /**
      * Begins the one transaction that writes, and waits for another one's end, of any thread or
      * process, as {@link Options#lockTimeout} says.
      *
@@ -181,6 +196,41 @@ public final class Env implements AutoCloseable {
         try (ReadTxn txn = read()) {
             return function.apply(txn);
         }
+    }
+
+    // Snapshots that stay.
+
+    /**
+     * Gives the newest snapshot a name, and so keeps it in the file: for all processes and over
+     * restarts, until {@link #dropSnapshot}. It costs at most one more copy of what it sees. One
+     * that has the name so far is dropped. Copies and backups have no named snapshots.
+     *
+     * <p>It is a transaction of its own, which waits for another one's end as {@link #write()}
+     * does; while it waits for one of another process, it hears of no interrupt.
+     *
+     * @param name a text of 1 to 255 bytes in UTF-8
+     * @return which one it is
+     * @throws IllegalArgumentException if the name is none, or if 1000 snapshots have names
+     * @throws HuonException.Interrupted if it is interrupted while it waits (it stays so)
+     * @throws HuonException.Busy if that took too long, or if this thread has the write transaction
+     */
+    public Snapshot nameSnapshot(String name) {
+        return writers.alone(lockTimeout(), () -> Snapshots.name(this, name));
+    }
+
+    /**
+     * Takes its name away from a snapshot, in a transaction as {@link #nameSnapshot}. What only it
+     * saw is used again once that is durable and no transaction reads it.
+     *
+     * @return whether one had the name
+     */
+    public boolean dropSnapshot(String name) {
+        return writers.alone(lockTimeout(), () -> Snapshots.drop(this, name));
+    }
+
+    /** The named snapshots, the oldest first. */
+    public List<NamedSnapshot> snapshots() {
+        return Snapshots.all(this);
     }
 
     // What commits wait for, and what waits for commits.
@@ -329,6 +379,11 @@ public final class Env implements AutoCloseable {
     /** A copy that is made while readers and writers go on. */
     public Copy copy() {
         return new Copy(this);
+    }
+
+    /** A backup that is made while readers and writers go on. */
+    public Backup backup() {
+        return new Backup(this);
     }
 
     /** Checks every page of every table. Damage is reported, and not thrown. */

@@ -8,6 +8,7 @@ import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
 import java.nio.charset.StandardCharsets;
 import java.nio.file.Path;
+import java.util.List;
 
 /**
  * Huon: an embedded, transactional, ordered key-value store in one memory-mapped file.
@@ -74,6 +75,21 @@ public final class Huon {
             done(call(Native.KIND_OF, arena.allocateFrom(text(path)), kind));
             return FileKind.values()[kind.get(Native.INT, 0)];
         }
+    }
+
+    /**
+     * Makes an environment of a whole backup and those that follow it, in their order: see
+     * {@link Env#backup}. It has its name once every page was verified and flushed; nothing is left
+     * behind if that fails.
+     *
+     * <p>Fails with {@link HuonException.Kind#IO} if the environment exists, or if a backup cannot
+     * be read, is cut or damaged; with {@link HuonException.Corrupt} if a page of it is.
+     *
+     * @return the snapshot that it has
+     * @throws HuonException.Diverged if a backup does not follow the one before
+     */
+    public static Snapshot restore(Path path, List<Path> backups) {
+        return Snapshots.restore(path, backups);
     }
 
     /** The version of the library, as "0.1.0". */

@@ -9,6 +9,7 @@ import java.util.Map;
  * <p>Wrong use of this interface is not one of these. It is an {@link IllegalStateException} for
  * what was closed or cannot be done now, an {@link IllegalArgumentException}, or a
  * {@link WrongThreadException}. What is not there is no error: it is {@code null} or {@code false}.
+ * A table or a snapshot that is opened by its name has to be there.
  */
 public class HuonException extends RuntimeException {
     private static final long serialVersionUID = 1;
@@ -87,6 +88,8 @@ public class HuonException extends RuntimeException {
         JOURNAL(36),
         /** Changes do not follow the snapshot that is there. */
         DIVERGED(37),
+        /** No snapshot has that name. */
+        NOT_FOUND(-1),
         /** A bug in Huon, stopped at its border. */
         BUG(105),
         /** A callback asked to stop. */
@@ -162,6 +165,24 @@ public class HuonException extends RuntimeException {
 
         Evicted(String message) {
             super(Kind.EVICTED, message, 0, -1);
+        }
+    }
+
+    /** A backup does not follow the one before: it is of another file, or one is missing. */
+    public static final class Diverged extends HuonException {
+        private static final long serialVersionUID = 1;
+
+        Diverged(String message) {
+            super(Kind.DIVERGED, message, 0, -1);
+        }
+    }
+
+    /** No snapshot has that name. */
+    public static final class SnapshotNotFound extends HuonException {
+        private static final long serialVersionUID = 1;
+
+        SnapshotNotFound(String name) {
+            super(Kind.NOT_FOUND, "no snapshot has the name \"" + name + "\"", 0, -1);
         }
     }
 

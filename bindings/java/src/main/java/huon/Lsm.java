@@ -5,7 +5,6 @@ import static huon.Native.call;
 
 import java.lang.foreign.Arena;
 import java.lang.foreign.MemorySegment;
-import java.lang.foreign.ValueLayout;
 import java.lang.invoke.MethodHandle;
 import java.lang.ref.Cleaner;
 import java.lang.ref.Reference;
@@ -81,7 +80,7 @@ public final class Lsm implements AutoCloseable {
         try (Arena arena = Arena.ofConfined()) {
             MemorySegment number = arena.allocate(Native.LONG);
             MemorySegment none = MemorySegment.NULL;
-            MemorySegment bytes = bytes(arena, name);
+            MemorySegment bytes = Native.bytes(arena, name);
             done(call(NativeLsm.TABLE_OPEN, handle.get(), bytes, none, number));
             return new LsmTable(this, name, number.get(Native.LONG, 0));
         } finally {
@@ -97,17 +96,11 @@ public final class Lsm implements AutoCloseable {
     /** The same of the table of that name. */
     public void compact(String name, Work work) {
         try (Arena arena = Arena.ofConfined()) {
-            done(call(NativeLsm.COMPACT, handle.get(), bytes(arena, name), work.ordinal()));
+            MemorySegment bytes = Native.bytes(arena, name);
+            done(call(NativeLsm.COMPACT, handle.get(), bytes, work.ordinal()));
         } finally {
             Reference.reachabilityFence(this);
         }
-    }
-
-    private static MemorySegment bytes(Arena arena, String text) {
-        byte[] utf8 = Huon.utf8(text);
-        MemorySegment copy = arena.allocate(Math.max(1, utf8.length));
-        MemorySegment.copy(utf8, 0, copy, ValueLayout.JAVA_BYTE, 0, utf8.length);
-        return MemorySegment.ofArray(new long[] {copy.address(), utf8.length});
     }
 
     /**

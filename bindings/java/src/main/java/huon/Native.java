@@ -198,6 +198,16 @@ final class Native {
     static final MethodHandle CLEAR_DEAD_READERS =
             code("huon_clear_dead_readers", LONG, POINTER);
 
+    static final MethodHandle NAME_SNAPSHOT = code("huon_name_snapshot", LONG, BYTES, POINTER);
+    static final MethodHandle DROP_SNAPSHOT = code("huon_drop_snapshot", LONG, BYTES);
+    static final MethodHandle BEGIN_READ_NAMED =
+            code("huon_begin_read_named", LONG, BYTES, POINTER);
+    static final MethodHandle NAMED_SNAPSHOTS =
+            code("huon_named_snapshots", LONG, POINTER, POINTER);
+    static final MethodHandle BACKUP_TO_WRITER =
+            code("huon_backup_to_writer", LONG, POINTER, POINTER, POINTER, POINTER);
+    static final MethodHandle RESTORE = code("huon_restore", POINTER, POINTER, LONG, POINTER);
+
     private Native() {}
 
     static MethodHandle code(String name, MemoryLayout... arguments) {
@@ -216,6 +226,14 @@ final class Native {
     /** A piece of code that C can call, as long as the arena is open. It must never throw (C2). */
     static MemorySegment upcall(MethodHandle code, FunctionDescriptor descriptor, Arena arena) {
         return LINKER.upcallStub(code, descriptor, arena);
+    }
+
+    /** {@code huon_bytes} of a text, which stay as long as the arena. */
+    static MemorySegment bytes(Arena arena, String text) {
+        byte[] utf8 = Huon.utf8(text);
+        MemorySegment copy = arena.allocate(Math.max(1, utf8.length));
+        MemorySegment.copy(utf8, 0, copy, ValueLayout.JAVA_BYTE, 0, utf8.length);
+        return MemorySegment.ofArray(new long[] {copy.address(), utf8.length});
     }
 
     // The shapes of calls (N3). Segments that are structures are handed over by value.
@@ -255,6 +273,14 @@ final class Native {
     static int call(MethodHandle f, MemorySegment a, long b, MemorySegment c) {
         try {
             return (int) f.invokeExact(a, b, c);
+        } catch (Throwable e) {
+            throw never(e);
+        }
+    }
+
+    static int call(MethodHandle f, MemorySegment a, MemorySegment b, long c, MemorySegment d) {
+        try {
+            return (int) f.invokeExact(a, b, c, d);
         } catch (Throwable e) {
             throw never(e);
         }

@@ -3,6 +3,7 @@ package huon;
 import java.time.Duration;
 import java.util.concurrent.Semaphore;
 import java.util.concurrent.TimeUnit;
+import java.util.function.Supplier;
 
 /**
  * The queue of an environment's writers. They wait here, where a virtual thread gives up its
@@ -22,13 +23,7 @@ final class Writers {
 
     /** Begins a write transaction within that time. */
     Core begin(Env env, Duration wait) {
-        if (writer == Thread.currentThread()) {
-            throw busy("this thread has the write transaction already: end it first");
-        }
-        long end = System.nanoTime() + Clock.nanos(wait);
-        if (turn.hasQueuedThreads() || !turn.tryAcquire()) {
-            await(end);
-        }
+        long end = enter(wait);
         Core core = null;
         try {
             core = first(env, end);
@@ -40,6 +35,45 @@ final class Writers {
                 turn.release();
             }
         }
+    }
+
+    /**
+     * Does what is a write transaction of its own in the library. There it waits for writers of
+     * other processes, and hears of no interrupt.
+     */
+    <R> R alone(Duration wait, Supplier<R> work) {
+        long end = enter(wait);
+        writer = Thread.currentThread();
+        try {
+            while (true) {
+                try {
+                    return work.get();
+                } catch (HuonException.Busy e) {
+                    // A virtual thread was taken for the one that its carrier was before.
+                    boolean isItself = e.kind() == HuonException.Kind.THREAD_WRITES;
+                    if (!isItself || !writer.isVirtual() || System.nanoTime() - end >= 0) {
+                        throw e;
+                    }
+                }
+                if (writer.isInterrupted()) {
+                    throw interrupted();
+                }
+            }
+        } finally {
+            ended();
+        }
+    }
+
+    /** Waits for the turn; the time by which the rest is to be done. */
+    private long enter(Duration wait) {
+        if (writer == Thread.currentThread()) {
+            throw busy("this thread has the write transaction already: end it first");
+        }
+        long end = System.nanoTime() + Clock.nanos(wait);
+        if (turn.hasQueuedThreads() || !turn.tryAcquire()) {
+            await(end);
+        }
+        return end;
     }
 
     private void await(long end) {

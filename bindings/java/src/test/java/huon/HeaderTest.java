@@ -29,6 +29,7 @@ final class HeaderTest {
     private static final List<Class<?>> WITH_STRUCTURES =
             List.of(
                     Room.class,
+                    Backup.class,
                     Codes.class,
                     Callbacks.class,
                     Copy.class,
@@ -37,6 +38,7 @@ final class HeaderTest {
                     NativeLsm.class,
                     Reports.class,
                     SlowReaders.class,
+                    Snapshots.class,
                     TableOptions.class,
                     Tables.class,
                     Txn.class);
@@ -97,13 +99,7 @@ final class HeaderTest {
                         "cursor_position",
                         "multi_put_many",
                         "copy_to_fd",
-                        "name_snapshot",
-                        "drop_snapshot",
-                        "begin_read_named",
-                        "named_snapshots",
                         "backup_to_fd",
-                        "backup_to_writer",
-                        "restore",
                         "metas_of",
                         "switch_to_meta",
                         "range_many",
@@ -239,6 +235,7 @@ final class HeaderTest {
             case "int64_t", "uint64_t", "size_t" -> "8";
             case "double" -> "double";
             case "huon_bytes" -> "16 {data len}";
+            case "huon_snapshot" -> "16 {id checksum}";
             case "huon_table", "huon_multi" -> "16 {words}";
             case "huon_order" -> "40 {kind name compare context}";
             default -> "? " + type;
