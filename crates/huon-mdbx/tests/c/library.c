@@ -265,7 +265,7 @@ static void ends_the_process(void (*work)(void), const char *logged)
     if (child == 0) {
         mdbx_setup_debug(MDBX_LOG_FATAL, MDBX_DBG_NONE, logs);
         work();
-        _exit(0);
+        leave();
     }
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT(WIFSIGNALED(status) && WTERMSIG(status) == SIGABRT);

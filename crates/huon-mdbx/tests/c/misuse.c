@@ -178,7 +178,7 @@ static void in_a_child_of_fork(void)
         EXPECT_RC(mdbx_dbi_open(in.txn, "t", MDBX_DB_DEFAULTS, &in.dbi), MDBX_NOTFOUND);
         OK(mdbx_txn_abort(in.txn));
         OK(mdbx_env_close(in.env));
-        _exit(0);
+        leave();
     }
     EXPECT(waitpid(child, &status, 0) == child);
     EXPECT_NUM(status, 0);
