@@ -1,6 +1,8 @@
 /// <reference types="node" />
 
-import type { Readable } from 'node:stream'
+import type { Abortable, Care, LsmCompactOptions } from './care'
+
+export * from './care'
 
 /** What went wrong: the names of the engine's errors, and a few of the package's own. */
 export type ErrorCode =
@@ -331,26 +333,6 @@ export interface LsmStat {
   classes: { class: number, runs: number, records: number, bytes: number }[]
 }
 
-export interface LsmCompactOptions extends Abortable {
-  /** The name of the only table that is merged; all by default. */
-  table?: string
-  /**
-   * `due`: until no merge is due, the default. `all`: all runs of a table to one, so that ranges
-   * are as fast as those of other tables. `shorten`: gives space that merges have left back.
-   */
-  how?: 'due' | 'all' | 'shorten'
-  /** Told after each step; if it throws, the work ends with that. */
-  onProgress?: (progress: { steps: number }) => void
-}
-
-/** Threads that merge runs of write-optimised tables, until they are stopped. */
-export class Compactor {
-  private constructor ()
-  /** Resolves when they have ended; rejected with what went wrong in them. */
-  stop (): Promise<void>
-  [Symbol.asyncDispose] (): Promise<void>
-}
-
 interface Transaction {
   readonly env: Environment
   readonly isEnded: boolean
@@ -390,23 +372,6 @@ export interface Savepoint {
   rollBack (): void
 }
 
-/** What ends a wait: its promise is rejected with the signal's reason, at once. */
-export interface Abortable {
-  signal?: AbortSignal
-}
-
-/** The same of what works long: that ends at its next step, and leaves nothing half done. */
-export interface Long extends Abortable {
-  /** Told about once a megabyte; if it throws, the work ends with that. */
-  onProgress?: (progress: Progress) => void
-}
-
-export interface Progress {
-  doneBytes: number
-  /** 0 where that is not known. */
-  totalBytes: number
-}
-
 /** A commit whose durability can be waited for, until its environment is closed. */
 export class Ticket {
   private constructor ()
@@ -444,44 +409,10 @@ export interface WriteTransaction extends Transaction {
   [Symbol.dispose] (): void
 }
 
-/** Reports have more fields than are named here: docs/TOOLS.md has all of them. */
-export interface Info {
-  pageBytes: number
-  fileBytes: number
-  usedBytes: number
-  newest: number
-  durable: number
-  keyBytesMax: number
-  clients: number
-  readers: {
-    pid: number, txnid: number, ageMs: number, parked: boolean, [field: string]: unknown
-  }[]
-  [field: string]: unknown
-}
-
-export interface TableStat {
-  name: string
-  entries: number
-  depth: number
-  leafPages: number
-  [field: string]: unknown
-}
-
-export interface Stat {
-  pageBytes: number
-  fileBytes: number
-  livePages: number
-  retainedPages: number
-  tables: TableStat[]
-  [field: string]: unknown
-}
-
-export interface CheckReport {
-  problems: unknown[]
-  [field: string]: unknown
-}
-
 /** An open environment. */
+export interface Environment extends Care {
+}
+
 export class Environment {
   private constructor ()
   readonly path: string | undefined
@@ -490,8 +421,6 @@ export class Environment {
   readonly keyBytesMax: number
   /** The id of the newest snapshot. */
   readonly id: number
-  /** The id of the newest one that is durable. */
-  readonly durableId: number
   /** Resolves when all writes so far are visible. */
   readonly committed: Promise<void>
   /** Resolves when all writes so far are durable. */
@@ -525,39 +454,6 @@ export class Environment {
   transactionSync<R> (
     work: (txn: WriteTransaction) => R, options?: { durability?: Durability, timeout?: number }
   ): R
-
-  /** Flushes all commits: the id of the newest one that is durable then. */
-  sync (options?: Abortable): Promise<number>
-  info (): Info
-  /** Where the space is. Walks the free list. */
-  stat (): Promise<Stat>
-  /** Verifies every page. */
-  check (options?: Long): Promise<CheckReport>
-  /** Copies the newest snapshot to a new file while writers go on. */
-  copyTo (
-    path: string, options?: { compact?: boolean } & Long
-  ): Promise<{ txnid: number, bytes: number }>
-  /**
-   * The same as a stream of bytes, of what is newest when it is first read. It verifies every page
-   * before its first byte, makes pieces as they are read, and keeps its snapshot until it is
-   * closed: by its end, `destroy`, a signal, or the end of a loop over it. Closing the environment
-   * ends it.
-   */
-  backup (options?: { compact?: boolean } & Abortable): Readable
-  /** Makes the file smaller while others use it. */
-  compact (
-    options?: { target?: number, timeLimit?: number } & Long
-  ): Promise<Record<string, unknown>>
-  /** Merges runs of write-optimised tables on another thread; how many steps that took. */
-  compactLsm (options?: LsmCompactOptions): Promise<number>
-  /** Starts threads that do so as runs come, until they are stopped, or it is closed. */
-  startCompactor (): Compactor
-  /** The id of a commit after that one, by any thread or process; undefined if none came. */
-  waitForCommit (
-    options?: { after?: number, timeout?: number } & Abortable
-  ): Promise<number | undefined>
-  /** The ids of the newest commits as they come, until the environment is closed. */
-  commits (options?: { after?: number } & Abortable): AsyncGenerator<number, void, void>
 
   /** Closes it behind all writes so far, and when all is done that was asked for, but backups. */
   close (): Promise<void>

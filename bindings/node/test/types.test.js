@@ -9,19 +9,24 @@ const test = require('node:test')
 
 const huon = require('..')
 
-const text = fs.readFileSync(path.join(__dirname, '..', 'lib', 'index.d.ts'), 'utf8')
+const lib = path.join(__dirname, '..', 'lib')
+const text = ['index', 'care']
+  .map(name => fs.readFileSync(path.join(lib, `${name}.d.ts`), 'utf8')).join('\n')
 
 /** What is promised outside of a transaction. */
 const CHANGES = text.match(/^type Changes =\n(.*?)\n\n/ms)[1].match(/\w+/g)
 
-/** The members of an interface or class, and of those that it extends. */
+/** The members of an interface, a class or both, and of those that it extends. */
 function members (name) {
-  const head = new RegExp(`^(?:export )?(?:interface|class) ${name}\\b([^{]*)\\{\n(.*?)^\\}`, 'ms')
-  const [, of, body] = text.match(head) ?? assert.fail(name)
+  const head = new RegExp(`^(?:export )?(?:interface|class) ${name}\\b([^{]*)\\{\n(.*?)^\\}`, 'gms')
+  const parts = [...text.matchAll(head)]
+  assert.ok(parts.length > 0, name)
+  const [of, body] = [1, 2].map(at => parts.map(part => part[at]).join('\n'))
   const own = [...body.matchAll(/^ {2}(?:readonly )?(\w+)(?: \(|\??: |<)/gm)].map(([, is]) => is)
   const [extended, promised] = of.split('Promised')
-  const outer = [...extended.matchAll(/\b((?:Multi|Lsm)?(?:Reader|Writer)|Records|Transaction)\b/g)]
-    .flatMap(([, is]) => [...members(is)])
+  const bases =
+    /\b((?:Multi|Lsm)?(?:Reader|Writer)|Records|Transaction|Care)\b/g
+  const outer = [...extended.matchAll(bases)].flatMap(([, is]) => [...members(is)])
   const without = [...(promised ?? '').matchAll(/'(\w+)'/g)].map(([, is]) => is)
   const changes = promised === undefined ? [] : CHANGES.filter(is => !without.includes(is))
   return new Set([...own, ...outer, ...changes].filter(is => is !== 'constructor'))
