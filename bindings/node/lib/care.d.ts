@@ -99,7 +99,7 @@ export interface Care {
    * closed: by its end, `destroy`, a signal, or the end of a loop over it. Closing the environment
    * ends it.
    */
-  backup (options?: { compact?: boolean } & Abortable): Readable
+  copyStream (options?: { compact?: boolean } & Abortable): Readable
   /** Makes the file smaller while others use it. */
   compact (
     options?: { target?: number, timeLimit?: number } & Long

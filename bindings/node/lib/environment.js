@@ -537,8 +537,8 @@ class Environment extends Care {
   }
 
   /** A copy of the newest snapshot, from the time of the first read on, as a stream of bytes. */
-  backup (options) {
-    const { compact = false, signal } = known(options, ['compact', 'signal'], 'backup')
+  copyStream (options) {
+    const { compact = false, signal } = known(options, ['compact', 'signal'], 'copyStream')
     this.#check()
     if (signal !== undefined && !(signal instanceof AbortSignal)) checkSignal(signal)
     return new Backup(() => {

@@ -1,6 +1,6 @@
 'use strict'
 
-// Backups as streams.
+// Copies as streams.
 
 const assert = require('node:assert/strict')
 const { execFileSync } = require('node:child_process')
@@ -38,7 +38,7 @@ for (const compact of [false, true]) {
   test(`a stream is a whole copy, ${compact ? 'compacted' : 'page by page'}`, async t => {
     const { env, table } = await filled(t)
     const copy = file(t)
-    const stream = env.backup({ compact })
+    const stream = env.copyStream({ compact })
     const [first] = await once(stream, 'readable').then(() => [stream.read(1000)])
     assert.equal(first.length, 1000)
     stream.unshift(first)
@@ -55,8 +55,8 @@ for (const compact of [false, true]) {
 
 test('a stream makes no more than is read, and a stream that is not read nothing', async t => {
   const { env, table } = await filled(t)
-  const idle = env.backup()
-  const stream = env.backup()
+  const idle = env.copyStream()
+  const stream = env.copyStream()
   await once(stream, 'readable')
   await sleep(50)
   assert.ok(stream.readableLength <= 512 << 10)
@@ -71,32 +71,32 @@ test('a stream makes no more than is read, and a stream that is not read nothing
 
 test('the end of a loop, and a signal, end the copy', async t => {
   const { env } = await filled(t)
-  for await (const piece of env.backup()) {
+  for await (const piece of env.copyStream()) {
     assert.ok(piece.length > 0)
     break
   }
   await unread(env)
   const controller = new AbortController()
   const reading = (async () => {
-    for await (const piece of env.backup({ signal: controller.signal })) {
+    for await (const piece of env.copyStream({ signal: controller.signal })) {
       assert.ok(Buffer.isBuffer(piece))
       controller.abort()
     }
   })()
   await assert.rejects(reading, { name: 'AbortError' })
   await unread(env)
-  const late = env.backup({ signal: AbortSignal.abort() })
+  const late = env.copyStream({ signal: AbortSignal.abort() })
   await assert.rejects(late.toArray(), { name: 'AbortError' })
 })
 
 test('closing the environment ends a backup that nobody reads on', async t => {
   const { env } = await filled(t)
-  const stream = env.backup()
+  const stream = env.copyStream()
   await once(stream, 'readable')
   await env.close()
   assert.equal(deleteFiles(env.path), true)
   await assert.rejects(stream.toArray(), { code: /Misuse|Io/ })
-  assert.throws(() => env.backup(), { code: 'Misuse' })
+  assert.throws(() => env.copyStream(), { code: 'Misuse' })
 })
 
 test('damage ends a backup before its first byte', async t => {
@@ -109,7 +109,7 @@ test('damage ends a backup before its first byte', async t => {
   t.after(() => damaged.close())
   let count = 0
   await assert.rejects(async () => {
-    for await (const piece of damaged.backup()) count += piece.length
+    for await (const piece of damaged.copyStream()) count += piece.length
   }, { code: 'Corrupt' })
   assert.equal(count, 0)
 })
@@ -120,7 +120,7 @@ test('a stream that is forgotten lets go of its snapshot, and keeps no program a
   const program = `
     const { open } = require(${JSON.stringify(root)})
     const env = open(${JSON.stringify(env.path)}, { readOnly: true })
-    let stream = env.backup()
+    let stream = env.copyStream()
     stream.once('readable', () => {
       stream = null
       const waiting = setInterval(() => {
@@ -128,7 +128,7 @@ test('a stream that is forgotten lets go of its snapshot, and keeps no program a
         if (env.info().readers.length > 0) return
         clearInterval(waiting)
         console.log('let go')
-        env.backup().once('readable', () => console.log('left'))
+        env.copyStream().once('readable', () => console.log('left'))
       }, 10)
     })`
   const said = execFileSync(process.execPath, ['--expose-gc', '-e', program],
@@ -142,7 +142,7 @@ test('a worker may end in the midst of a backup', async t => {
   const worker = new Worker(`
     const { parentPort } = require('node:worker_threads')
     const env = require(${JSON.stringify(root)}).open(${JSON.stringify(env.path)})
-    const stream = env.backup()
+    const stream = env.copyStream()
     stream.once('readable', () => parentPort.postMessage('reads'))`, { eval: true })
   await once(worker, 'message')
   await worker.terminate()

@@ -36,7 +36,7 @@ test('nothing works after close, and closing again is fine', async t => {
     () => read.id, () => read.renew(), () => read.park(), () => read.tables(), () => env.info(),
     () => env.tables(), () => env.table('u'), () => env.read(), () => env.id, () => env.durableId,
     () => env.transactionSync(() => 1), () => write.table('t').put(1, 1), () => write.commitSync(),
-    () => write.savepoint(), () => write.commitTicketSync(), () => env.backup()
+    () => write.savepoint(), () => write.commitTicketSync(), () => env.copyStream()
   ]
   for (const use of uses) assert.throws(use, MISUSE, use.toString())
   const promises = [

@@ -211,7 +211,7 @@ test('what is no signal is refused', async t => {
     () => env.write(how), () => env.transaction(() => 1, how), () => env.sync(how),
     () => env.whenFlushed(how), () => env.check(how), () => env.copyTo('x', how),
     () => env.compact(how), () => env.waitForCommit(how), () => ticket.wait(how),
-    () => env.check({ onProgress: 1 }), async () => env.backup(how)
+    () => env.check({ onProgress: 1 }), async () => env.copyStream(how)
   ]
   for (const use of uses) await assert.rejects(use(), TypeError, use.toString())
 })

@@ -97,7 +97,7 @@ async function waits (): Promise<void> {
   is<ReturnType<typeof txn.commitTicketSync>, Ticket>(true)
   for await (const id of env.commits({ signal })) is<typeof id, number>(true)
   await env.copyTo('x', { signal, onProgress: ({ doneBytes }) => { doneBytes.toFixed() } })
-  const stream: Readable = env.backup({ compact: true, signal })
+  const stream: Readable = env.copyStream({ compact: true, signal })
   stream.destroy()
   // @ts-expect-error it is not made by a program
   ticket.id = new Ticket()
