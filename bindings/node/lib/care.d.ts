@@ -2,8 +2,6 @@
 
 // How an environment is looked after, and what works long.
 
-import type { Readable } from 'node:stream'
-
 /** What ends a wait: its promise is rejected with the signal's reason, at once. */
 export interface Abortable {
   signal?: AbortSignal
@@ -93,13 +91,6 @@ export interface Care {
   copyTo (
     path: string, options?: { compact?: boolean } & Long
   ): Promise<{ txnid: number, bytes: number }>
-  /**
-   * The same as a stream of bytes, of what is newest when it is first read. It verifies every page
-   * before its first byte, makes pieces as they are read, and keeps its snapshot until it is
-   * closed: by its end, `destroy`, a signal, or the end of a loop over it. Closing the environment
-   * ends it.
-   */
-  copyStream (options?: { compact?: boolean } & Abortable): Readable
   /** Makes the file smaller while others use it. */
   compact (
     options?: { target?: number, timeLimit?: number } & Long

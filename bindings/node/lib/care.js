@@ -126,4 +126,4 @@ function inBytes (onProgress) {
   return (doneBytes, totalBytes) => onProgress({ doneBytes, totalBytes })
 }
 
-module.exports = { Care, Compactor }
+module.exports = { Care, Compactor, LONG, inBytes }

@@ -6,12 +6,11 @@ const { native, rare, memory, done, ask, stayFor, shrink } = require('./native')
 const { HuonError, misuse, known } = require('./errors')
 const { keyEncoding } = require('./keys')
 const { valueEncoding } = require('./values')
-const { checkSignal, until } = require('./signal')
+const { checkSignal, checkProgress, until } = require('./signal')
 const { REMOVE, KINDS, CLASSES } = require('./table')
 const { Packed, Batch, TOGETHER } = require('./batch')
-const { ReadTransaction, WriteTransaction } = require('./transaction')
-const { Care } = require('./care')
-const { Backup } = require('./backup')
+const { WriteTransaction } = require('./transaction')
+const { Snapshots } = require('./snapshots')
 
 const OPTIONS = [
   'readOnly', 'create', 'exclusive', 'durability', 'pageBytes', 'minBytes', 'maxBytes', 'mapBytes',
@@ -60,7 +59,7 @@ class Named {
 }
 
 /** An open environment. */
-class Environment extends Care {
+class Environment extends Snapshots {
   #env
   #newest
   #batch = null
@@ -307,6 +306,21 @@ class Environment extends Care {
     }, Math.min(lockTimeout, TIMER_MAX))
   }
 
+  /** Has the thread that writes do something behind all writes so far. */
+  async queue (begin, signal) {
+    this.#check()
+    checkSignal(signal)
+    this.#flush()
+    const asked = { job: 0 }
+    const ended = new Promise((resolve, reject) => Object.assign(asked, { resolve, reject }))
+    const run = () => ask(number => begin(this.#env, asked.job = number))
+    const job = this.#enter(() => run().then(asked.resolve, asked.reject), asked.reject)
+    return until(signal, ended, () => {
+      this.#leave(job)
+      if (asked.job !== 0) rare.stop(asked.job)
+    })
+  }
+
   /** What runs in a transaction would wait for itself. */
   #checkOutside () {
     if (this.ambient !== null) throw misuse('a transaction is open here, for which this would wait')
@@ -345,29 +359,6 @@ class Environment extends Care {
   }
 
   // Transactions.
-
-  /** A snapshot. */
-  read () {
-    this.#check()
-    return new ReadTransaction(this, rare.beginRead(this.#env))
-  }
-
-  /** Runs `work` with a snapshot, which ends with it. */
-  view (work) {
-    const txn = this.read()
-    let result
-    try {
-      result = work(txn)
-    } catch (error) {
-      txn.end()
-      throw error
-    }
-    if (typeof result?.then === 'function') {
-      return Promise.resolve(result).finally(() => txn.end())
-    }
-    txn.end()
-    return result
-  }
 
   /** Begins the write transaction behind all writes so far. */
   async write (options) {
@@ -510,13 +501,13 @@ class Environment extends Care {
     return this.#env
   }
 
+  checkOpen () { this.#check() }
+
   /** Has a thread of its own do something that takes long: `begin(environment, job)`. */
   async askFor (begin, { signal, onProgress, quiet } = {}) {
     this.#check()
     checkSignal(signal)
-    if (onProgress !== undefined && typeof onProgress !== 'function') {
-      throw new TypeError('onProgress is a function')
-    }
+    checkProgress(onProgress)
     return this.#ask(begin, { signal, onProgress, quiet })
   }
 
@@ -536,20 +527,14 @@ class Environment extends Care {
     return super.compact(options)
   }
 
-  /** A copy of the newest snapshot, from the time of the first read on, as a stream of bytes. */
-  copyStream (options) {
-    const { compact = false, signal } = known(options, ['compact', 'signal'], 'copyStream')
+  /** The same that no signal ends: the number of its job, and a promise of its end. */
+  askQuietly (begin) {
     this.#check()
-    if (signal !== undefined && !(signal instanceof AbortSignal)) checkSignal(signal)
-    return new Backup(() => {
-      this.#check()
-      let job
-      const begin = (env, number) => rare.backup(env, job = number, compact)
-      // A stream that nobody reads keeps no program alive.
-      const ended = this.#ask(begin, { quiet: true })
-      ended.catch(() => {})
-      return { job, ended }
-    }, signal)
+    let job
+    const ended = this.#ask((env, number) => begin(env, job = number), { quiet: true })
+    // A stream that nobody reads keeps no program alive, and fails for nobody.
+    ended.catch(() => {})
+    return { job, ended }
   }
 
   /** The id of the newest snapshot. */

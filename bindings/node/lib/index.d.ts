@@ -1,8 +1,10 @@
 /// <reference types="node" />
 
 import type { Abortable, Care, LsmCompactOptions } from './care'
+import type { ReadOptions, SnapshotId, Snapshots } from './snapshots'
 
 export * from './care'
+export * from './snapshots'
 
 /** What went wrong: the names of the engine's errors, and a few of the package's own. */
 export type ErrorCode =
@@ -12,6 +14,8 @@ export type ErrorCode =
   | 'SortedValueTooLong' | 'ValueLength' | 'ManyValues' | 'OutOfMemory' | 'MapTooSmall' | 'Evicted'
   | 'WrongOrder' | 'EnvironmentsFull' | 'NameTaken' | 'OrderUnknown' | 'PrefixOrder'
   | 'TablesInside' | 'TableType' | 'Encode' | 'Diverged' | 'Other'
+  /** No snapshot has the name. */
+  | 'SnapshotNotFound'
   /** Something was used after its end, or not as it is meant to be. */
   | 'Misuse'
   /** A bug in Huon. */
@@ -400,6 +404,14 @@ export interface WriteTransaction extends Transaction {
   /** Commits, and waits for no flush: all see it at once, the ticket says when it is durable. */
   commitTicket (): Promise<Ticket>
   commitTicketSync (): Ticket
+  /**
+   * Gives the snapshot from which it goes on, before its changes, a name of 1 to 255 bytes, which
+   * the snapshot has once this is committed: see `nameSnapshot` of an environment. One that is not
+   * durable in the file yet is flushed here: what was committed lazily, or is in a journal alone.
+   */
+  nameSnapshot (name: string): SnapshotId
+  /** Takes its name away from a snapshot; whether there was one. */
+  dropSnapshot (name: string): boolean
   /** Undoes all of it. */
   abort (): void
   /** A point to go back to, the newest first. */
@@ -410,7 +422,7 @@ export interface WriteTransaction extends Transaction {
 }
 
 /** An open environment. */
-export interface Environment extends Care {
+export interface Environment extends Care, Snapshots {
 }
 
 export class Environment {
@@ -437,9 +449,10 @@ export class Environment {
   hasTable (name: string): boolean
   lsmTables (): string[]
 
-  read (): ReadTransaction
+  /** A snapshot: the newest one, or the one of that name. */
+  read (options?: ReadOptions): ReadTransaction
   /** Runs `work` with a snapshot, which ends with it. */
-  view<R> (work: (txn: ReadTransaction) => R): R
+  view<R> (work: (txn: ReadTransaction) => R, options?: ReadOptions): R
   /** Begins the write transaction behind all writes so far. */
   write (options?: Abortable): Promise<WriteTransaction>
   /** The same now: `Busy` if there is another one, of this environment or for so long. */

@@ -6,6 +6,7 @@ const { encodeKey, decodeKey, compareKeys } = require('./keys')
 const { Ticket } = require('./transaction')
 const { Compactor } = require('./care')
 const { Environment } = require('./environment')
+const { restore } = require('./restore')
 
 /** Opens the environment at a path, and creates it if it is missing. */
 function open (path, options) {
@@ -27,6 +28,7 @@ module.exports = {
   open,
   openInMemory,
   deleteFiles,
+  restore,
   Environment,
   Ticket,
   Compactor,

@@ -7,6 +7,13 @@ function checkSignal (signal) {
   signal.throwIfAborted()
 }
 
+/** Refuses what cannot be told how far something is. */
+function checkProgress (onProgress) {
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw new TypeError('onProgress is a function')
+  }
+}
+
 /** What a promise gives, or, once the signal is aborted, its reason: `stop` is called then. */
 function until (signal, promise, stop = () => {}) {
   if (signal === undefined) return promise
@@ -22,4 +29,4 @@ function until (signal, promise, stop = () => {}) {
   })
 }
 
-module.exports = { checkSignal, until }
+module.exports = { checkSignal, checkProgress, until }

@@ -233,6 +233,16 @@ class WriteTransaction extends Transaction {
     this.#leave(this.seat)
   }
 
+  /** Names the snapshot from which it goes on, once it is committed; which one that is. */
+  nameSnapshot (name) {
+    return JSON.parse(rare.nameSnapshotIn(this.seat, name))
+  }
+
+  /** Takes its name away from a snapshot; whether there was one. */
+  dropSnapshot (name) {
+    return rare.dropSnapshotIn(this.seat, name)
+  }
+
   /** A point to go back to: the newest one first. */
   savepoint () {
     if (this.isEnded) throw misuse('the transaction has ended')

@@ -1,16 +1,14 @@
 //! What takes long, and is done by a thread of its own.
 
-use std::io::{self, BufWriter, ErrorKind, Write};
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use huon::{CheckOptions, CompactOptions, CopyOptions, Env, Progress};
 use napi_derive::napi;
 
 use crate::failure::{Failure, Result as Res};
-use crate::jobs::{self, Answer, IsStopped, Mailbox, Watch};
+use crate::jobs::{self, Answer, Mailbox, Watch};
 use crate::options::millis;
 use crate::rare::{Result, json, with};
 use crate::state::Held;
@@ -20,22 +18,28 @@ pub(crate) struct Link {
     number: f64,
     mailbox: Arc<Mailbox>,
     watch: Watch,
-    /// The environment was closed.
-    closing: IsStopped,
 }
 
 impl Link {
+    pub(crate) fn new(number: f64, mailbox: Arc<Mailbox>, watch: Watch) -> Link {
+        Link { number, mailbox, watch }
+    }
+
     /// Tells how far it is; whether it is to go on.
     pub(crate) fn tell(&self, done: u64, total: u64) -> ControlFlow<()> {
         self.mailbox.post(self.number, Ok(Answer::Progress(done as f64, total as f64)));
-        self.watch.go_on()
+        self.go_on()
     }
 
     /// What reports progress, which is told if it is wanted.
-    fn reporting(&self, is_told: bool) -> impl FnMut(&Progress) -> ControlFlow<()> {
+    pub(crate) fn reporting(&self, is_told: bool) -> impl FnMut(&Progress) -> ControlFlow<()> {
         move |at| {
-            if is_told { self.tell(at.done_bytes, at.total_bytes) } else { self.watch.go_on() }
+            if is_told { self.tell(at.done_bytes, at.total_bytes) } else { self.go_on() }
         }
+    }
+
+    pub(crate) fn go_on(&self) -> ControlFlow<()> {
+        self.watch.go_on()
     }
 
     pub(crate) fn is_stopped(&self) -> bool {
@@ -51,10 +55,9 @@ pub(crate) fn apart(
 ) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
-        let open = state.env(env)?;
-        let (engine, closing) = (open.env.clone(), open.closing.watch());
+        let engine = state.env(env)?.env.clone();
         let watch = state.running.begin(job, env, None);
-        let link = Link { number: job, mailbox: mailbox.clone(), watch, closing };
+        let link = Link::new(job, mailbox.clone(), watch);
         let begun = jobs::apart(mailbox, job, move || work(engine, link));
         begun.inspect_err(|_| state.running.end(job))
     })
@@ -151,68 +154,14 @@ pub fn compact(
 /// if the environment is closed.
 #[napi(catch_unwind)]
 pub fn wait_for_commit(env: f64, job: f64, after: f64, timeout: f64) -> Result<()> {
-    let timeout = with(|_| millis(timeout))?;
+    let (timeout, closing) = with(|state| Ok((millis(timeout)?, state.env(env)?.closing.watch())))?;
     apart(env, job, move |env, link| {
         let id = link.watch.wait(timeout, |slice| {
             match env.wait_for_commit(after as u64, slice)? {
-                None if link.closing.get() => Ok(Some(Answer::Nothing)),
+                None if closing.get() => Ok(Some(Answer::Nothing)),
                 id => Ok(id.map(|id| Answer::Number(id as f64))),
             }
         })?;
         Ok(id.unwrap_or(Answer::Nothing))
     })
-}
-
-/// The longest piece of a backup.
-const PIECE_BYTES: usize = 256 << 10;
-
-/// Begins a copy of the newest snapshot, of which `next_piece` fetches one piece after another. The
-/// job answers when it has ended: as JSON, after the last piece.
-#[napi(catch_unwind)]
-pub fn backup(env: f64, job: f64, compact: bool) -> Result<()> {
-    with(|state| {
-        let mailbox = state.mailbox()?;
-        let engine = state.env(env)?.env.clone();
-        let (wanted, pieces) = channel();
-        let watch = state.running.begin(job, env, Some(wanted));
-        let mut pipe = Pipe { mailbox: mailbox.clone(), pieces };
-        let begun = jobs::apart(mailbox, job, move || {
-            let options = CopyOptions::new().compact(compact).progress(|_| watch.go_on());
-            let mut out = BufWriter::with_capacity(PIECE_BYTES, &mut pipe);
-            let copied = engine.copy_to_writer(&mut out, options);
-            // Of one that failed nothing more is sent.
-            let _ = out.into_parts();
-            // The last one to ask hears that there is no more.
-            if let Ok(asker) = pipe.pieces.recv() {
-                pipe.mailbox.post(asker, Ok(Answer::Nothing));
-            }
-            Ok(Answer::Text(json(&copied?)?))
-        });
-        begun.inspect_err(|_| state.running.end(job))
-    })
-}
-
-/// Has a backup answer `job` with its next piece of bytes; with nothing behind the last one.
-#[napi(catch_unwind)]
-pub fn next_piece(backup: f64, job: f64) -> Result<()> {
-    with(|state| state.running.next_piece(backup, job))
-}
-
-/// Answers jobs with what is written. A write waits for one that asks, and fails when none will.
-struct Pipe {
-    mailbox: Arc<Mailbox>,
-    pieces: Receiver<f64>,
-}
-
-impl Write for Pipe {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let asker = self.pieces.recv().map_err(|_| ErrorKind::BrokenPipe)?;
-        let piece = &bytes[..bytes.len().min(PIECE_BYTES)];
-        self.mailbox.post(asker, Ok(Answer::Bytes(piece.to_vec())));
-        Ok(piece.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
 }

@@ -17,9 +17,19 @@ impl Failure {
         Failure { code: "Misuse", text: text.into() }
     }
 
+    /// The program has let go of a stream of bytes, or has closed its environment.
+    pub(crate) fn cut() -> Failure {
+        Failure::misuse("the stream has ended, or its environment was closed")
+    }
+
     /// A program wanted the end of what another thread did.
     pub(crate) fn stopped() -> Failure {
         Failure { code: "Io", text: "cannot go on: stopped by the caller".to_owned() }
+    }
+
+    /// No snapshot has the name.
+    pub(crate) fn no_snapshot(name: &str) -> Failure {
+        Failure { code: "SnapshotNotFound", text: format!("no snapshot is named {name:?}") }
     }
 
     /// Of a panic, which is a bug of Huon.

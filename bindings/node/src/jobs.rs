@@ -8,6 +8,8 @@
 //!     where Node's loop fetches all that are there.
 //! J3. A job that can be stopped looks now and then whether it was: by JavaScript, for a signal of
 //!     the program, or as the JavaScript thread has ended. It answers all the same.
+//! J4. What is read from a job or handed to it goes in steps (`pipe`). Where JavaScript makes none
+//!     any more, its end of their channel is dropped: with the job, its environment or its thread.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -195,13 +197,27 @@ impl IsStopped {
     }
 }
 
+/// What JavaScript hands a job in a step (J4).
+pub(crate) enum Handed {
+    /// It wants a piece, or has no more.
+    Nothing,
+    Piece(Vec<u8>),
+    /// All of a file, by its path.
+    File(String),
+}
+
+/// A step of a job: the number of the job that is answered when it was made, and what it hands.
+pub(crate) type Step = (f64, Handed);
+
 /// Jobs that can be stopped, by number (J3).
 pub(crate) struct Running(BTreeMap<u64, Job>);
 
+/// The environment of a job that has none.
+pub(crate) const NO_ENV: f64 = 0.0;
+
 struct Job {
     env: f64,
-    /// Of a backup: numbers of jobs that are answered with a piece each.
-    pieces: Option<Sender<f64>>,
+    steps: Option<Sender<Step>>,
     _stop: Stop,
 }
 
@@ -210,10 +226,10 @@ impl Running {
         Running(BTreeMap::new())
     }
 
-    pub(crate) fn begin(&mut self, job: f64, env: f64, pieces: Option<Sender<f64>>) -> Watch {
+    pub(crate) fn begin(&mut self, job: f64, env: f64, steps: Option<Sender<Step>>) -> Watch {
         let stop = Stop::default();
         let watch = Watch(stop.watch());
-        self.0.insert(job as u64, Job { env, pieces, _stop: stop });
+        self.0.insert(job as u64, Job { env, steps, _stop: stop });
         watch
     }
 
@@ -222,18 +238,16 @@ impl Running {
         drop(self.0.remove(&(job as u64)));
     }
 
-    /// The backups of an environment, which go on only as long as a program reads them.
-    pub(crate) fn end_backups(&mut self, env: f64) {
-        self.0.retain(|_, job| job.pieces.is_none() || job.env != env);
+    /// The streams of an environment, which go on only as long as a program reads them.
+    pub(crate) fn end_streams(&mut self, env: f64) {
+        self.0.retain(|_, job| job.steps.is_none() || job.env != env);
     }
 
-    /// Has a backup answer a job with its next piece.
-    pub(crate) fn next_piece(&self, backup: f64, job: f64) -> Result<()> {
-        let pieces = self.0.get(&(backup as u64)).and_then(|job| job.pieces.as_ref());
-        let is_sent = pieces.is_some_and(|pieces| pieces.send(job).is_ok());
-        is_sent
-            .then_some(())
-            .ok_or_else(|| Failure::misuse("the backup has ended, or its environment was closed"))
+    /// Makes a step of a job, which answers `asker` when that is done.
+    pub(crate) fn step(&self, job: f64, asker: f64, handed: Handed) -> Result<()> {
+        let steps = self.0.get(&(job as u64)).and_then(|job| job.steps.as_ref());
+        let is_sent = steps.is_some_and(|steps| steps.send((asker, handed)).is_ok());
+        is_sent.then_some(()).ok_or_else(Failure::cut)
     }
 }
 

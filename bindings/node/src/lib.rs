@@ -6,19 +6,22 @@
 //!
 //! What a program does a million times a second (`get`, `has`, `getMany`, `nextBatch`, `write`) are
 //! bare N-API functions over memory that both sides share (`raw`, with all that is unsafe), of six
-//! nanoseconds a call. Everything else are functions of napi-rs (`rare`). What may wait or works
-//! long (`care`) is done by another thread (`jobs`), which answers by a number again: JavaScript
-//! keeps its promises itself.
+//! nanoseconds a call. Everything else are functions of napi-rs (`rare`, `named`). What may wait or
+//! works long (`care`, `backup`) is done by another thread (`jobs`), which answers by a number
+//! again: JavaScript keeps its promises itself.
 
 #![deny(unsafe_code)]
 
 mod answers;
+mod backup;
 mod care;
 mod change;
 mod failure;
 mod jobs;
 mod lsm;
+mod named;
 mod options;
+mod pipe;
 mod rare;
 #[allow(unsafe_code)]
 mod raw;

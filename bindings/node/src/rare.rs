@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use huon::Env;
+use huon::{Env, WriteTxn};
 use napi_derive::napi;
 use serde_json::to_string;
 
@@ -59,7 +59,7 @@ pub fn close(env: f64, job: f64) -> Result<()> {
         let mailbox = state.mailbox()?;
         let Open { env: closed, mut worker, .. } = state.envs.take(env)?;
         drop(state.seats.sweep(|seat| seat.env == env));
-        state.running.end_backups(env);
+        state.running.end_streams(env);
         let compactors = state.compactors.sweep(|merging| merging.env == env);
         worker.run(&mailbox, job, move || {
             // What went wrong in them is for those that stop them.
@@ -196,24 +196,35 @@ pub fn begin_write(env: f64, timeout: f64) -> Result<f64> {
     })
 }
 
-/// Has the writer thread begin it; the job answers its seat. One that can be stopped looks now and
-/// then whether it was.
+/// Has the writer thread begin it; the job answers its seat.
 #[napi(catch_unwind)]
 pub fn begin_write_later(env: f64, job: f64, can_stop: bool) -> Result<()> {
+    write_later(env, job, can_stop, move |_, txn, watch| {
+        Ok(Answer::Seat(env, Held::Write(Writing::new(Box::new(txn))), Some(watch)))
+    })
+}
+
+/// Has the writer thread begin it, and do `work` with it. A wait for other writers that can be
+/// stopped looks now and then whether it was.
+pub(crate) fn write_later(
+    env: f64,
+    job: f64,
+    can_stop: bool,
+    work: impl FnOnce(&Env, WriteTxn, Watch) -> Res<Answer> + Send + 'static,
+) -> Result<()> {
     with(|state| {
         let mailbox = state.mailbox()?;
         let begun = state.env(env)?.env.clone();
         let watch = state.running.begin(job, env, None);
         state.env(env)?.worker.run(&mailbox, job, move || {
             let txn = if can_stop { write_unless(&begun, &watch)? } else { begun.write()? };
-            let held = Held::Write(Writing::new(Box::new(txn)));
-            Ok(Answer::Seat(env, held, Some(watch)))
+            work(&begun, txn, watch)
         })
     })
 }
 
 /// Waits for the writer lock in slices, unless it is told to stop.
-fn write_unless(env: &Env, watch: &Watch) -> Res<huon::WriteTxn> {
+fn write_unless(env: &Env, watch: &Watch) -> Res<WriteTxn> {
     let mut last = None;
     let begun = watch.wait(env.settings().lock_timeout, |slice| match env.write_within(slice) {
         Err(error @ huon::Error::Busy(_)) => {
@@ -222,11 +233,15 @@ fn write_unless(env: &Env, watch: &Watch) -> Res<huon::WriteTxn> {
         }
         begun => Ok(Some(begun?)),
     })?;
+    // What was given up before the lock was free is not begun with it.
+    if begun.is_some() && watch.is_stopped() {
+        return Err(Failure::stopped());
+    }
     begun.ok_or_else(|| last.map_or_else(Failure::stopped, Failure::from))
 }
 
 /// Takes a write transaction out of its seat; with the number of its environment.
-fn take_writer(state: &mut State, seat: f64) -> Res<(f64, Box<huon::WriteTxn>)> {
+fn take_writer(state: &mut State, seat: f64) -> Res<(f64, Box<WriteTxn>)> {
     state.seats.get(seat)?.writing()?;
     match state.seats.take(seat)? {
         Seat { env, held: Held::Write(writing), .. } => Ok((env, writing.txn)),
@@ -234,7 +249,7 @@ fn take_writer(state: &mut State, seat: f64) -> Res<(f64, Box<huon::WriteTxn>)> 
     }
 }
 
-fn commit_now(txn: huon::WriteTxn, how: Option<String>) -> Res<u64> {
+fn commit_now(txn: WriteTxn, how: Option<String>) -> Res<u64> {
     Ok(match how {
         Some(how) => txn.commit_with(durability(&how)?)?,
         None => txn.commit()?,

@@ -10,7 +10,7 @@ const test = require('node:test')
 const huon = require('..')
 
 const lib = path.join(__dirname, '..', 'lib')
-const text = ['index', 'care']
+const text = ['index', 'care', 'snapshots']
   .map(name => fs.readFileSync(path.join(lib, `${name}.d.ts`), 'utf8')).join('\n')
 
 /** What is promised outside of a transaction. */
@@ -25,7 +25,7 @@ function members (name) {
   const own = [...body.matchAll(/^ {2}(?:readonly )?(\w+)(?: \(|\??: |<)/gm)].map(([, is]) => is)
   const [extended, promised] = of.split('Promised')
   const bases =
-    /\b((?:Multi|Lsm)?(?:Reader|Writer)|Records|Transaction|Care)\b/g
+    /\b((?:Multi|Lsm)?(?:Reader|Writer)|Records|Transaction|Care|Snapshots)\b/g
   const outer = [...extended.matchAll(bases)].flatMap(([, is]) => [...members(is)])
   const without = [...(promised ?? '').matchAll(/'(\w+)'/g)].map(([, is]) => is)
   const changes = promised === undefined ? [] : CHANGES.filter(is => !without.includes(is))
@@ -46,7 +46,7 @@ function names (object) {
 const INNER = new Set([
   'source', 'named', 'table', 'keys', 'values', 'seat', 'isNewest', 'isMulti', 'perform', 'make',
   'of', 'env', 'isSync', 'isOfWork', 'writing', 'ambient', 'enqueue', 'enqueueAll', 'changeOfPut',
-  'changeOfRemove', 'sequenceOf', 'undo', 'open', 'askFor'
+  'changeOfRemove', 'sequenceOf', 'undo', 'open', 'checkOpen', 'askFor', 'askQuietly', 'queue'
 ])
 
 function compare (object, name) {

@@ -1,11 +1,12 @@
 // What the compiler must know of the package, and what it must refuse. Nothing here runs.
 
+import { createReadStream, createWriteStream } from 'node:fs'
 import type { Readable } from 'node:stream'
 
 import {
-  open, openInMemory, encodeKey, compareKeys, HuonError,
-  type Codec, type Compactor, type Entry, type Key, type Lazy, type ReadTransaction, type Table,
-  Ticket
+  open, openInMemory, restore, encodeKey, compareKeys, HuonError,
+  type BackupReport, type Codec, type Compactor, type Entry, type Key, type Lazy,
+  type NamedSnapshot, type ReadTransaction, type RestoreReport, type SnapshotId, type Table, Ticket
 } from 'huon'
 import { HuonLevel } from 'huon/abstract-level'
 
@@ -105,6 +106,41 @@ async function waits (): Promise<void> {
   await env.sync({ signal: new AbortController() })
 }
 
+async function snapshots (): Promise<void> {
+  const env = openInMemory()
+  const { signal } = new AbortController()
+  const monday: SnapshotId = await env.nameSnapshot('monday', { signal })
+  const all: NamedSnapshot[] = env.namedSnapshots()
+  is<ReturnType<typeof env.dropSnapshot>, Promise<boolean>>(true)
+  await env.transaction(txn => {
+    is<ReturnType<typeof txn.nameSnapshot>, SnapshotId>(true)
+    return txn.dropSnapshot('monday')
+  })
+  env.read({ snapshot: 'monday' }).end()
+  const ids: string[] = env.view(txn => txn.tables(), { snapshot: 'monday' })
+  ids.sort()
+
+  const onProgress = ({ doneBytes }: { doneBytes: number }): void => { doneBytes.toFixed() }
+  const report: BackupReport = await env.backupTo('a', { snapshot: 'monday', signal, onProgress })
+  await env.backupTo(createWriteStream('b'), { since: report.snapshot })
+  await env.backupTo(process.stdout, { since: 'monday' })
+  for (const since of [monday, ...all]) env.backupStream({ since }).destroy()
+  const stream = env.backupStream()
+  is<typeof stream.report, BackupReport | undefined>(true)
+  const restored: RestoreReport =
+    await restore('c', ['a', createReadStream('b'), stream], { signal, onProgress })
+  restored.snapshot.checksum.toUpperCase()
+  await restore('d', 'a')
+  // @ts-expect-error a snapshot is read by its name
+  env.read({ snapshot: monday })
+  // @ts-expect-error an id alone is none
+  await env.backupTo('a', { since: 7 })
+  // @ts-expect-error a stream that is read is no target
+  await env.backupTo(stream)
+  // @ts-expect-error it must be said what is restored
+  await restore('c')
+}
+
 async function writeOptimised (): Promise<void> {
   const env = openInMemory({ lsm: { fan: 4 } })
   const events = env.lsmTable<[number, string], { kind: string }>('events')
@@ -154,7 +190,7 @@ function rest (): void {
   }
 }
 
-export { tables, transactions, waits, writeOptimised, rest }
+export { tables, transactions, waits, snapshots, writeOptimised, rest }
 
 async function level (): Promise<void> {
   const db = new HuonLevel<string, number>('a.huon', { valueEncoding: 'json', table: 't' })
