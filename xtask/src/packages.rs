@@ -3,8 +3,17 @@
 use crate::shell::{Shell, shown};
 
 /// The crates for crates.io; the others, which only test Huon, say `publish = false`.
-const PUBLISHED: [&str; 8] =
-    ["huon", "huon-text", "huon-cli", "huon-c", "huon-capi", "huon-lmdb", "huon-lsm", "huon-mdbx"];
+const PUBLISHED: [&str; 9] = [
+    "huon",
+    "huon-text",
+    "huon-cli",
+    "huon-c",
+    "huon-capi",
+    "huon-lmdb",
+    "huon-lsm",
+    "huon-mdbx",
+    "huon-ship",
+];
 
 /// True if cargo packs them and has nothing to say about it. It builds nothing and uses no network.
 pub(crate) fn are_clean(shell: &Shell) -> Result<bool, String> {
