@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use clap::Args as ClapArgs;
 
-use super::{AtSnapshot, Look, Start, Target, Writing, slot};
+use super::{AtPoint, AtSnapshot, Look, Secret, Start, Target, Writing, slot};
 
 pub(super) const DROP_HELP: &str = "\
 Ends with 1 if there is no such table. The main table can only be emptied; the
@@ -227,15 +227,22 @@ overwritten.
 Examples:
   huon restore data.huon monday.backup
   huon restore data.huon monday.backup tuesday.backup
-  ssh host 'cat data.backup' | huon restore data.huon -";
+  ssh host 'cat data.backup' | huon restore data.huon -
+  huon restore data.huon /mnt/server/data --at 2026-11-27T18:00:00Z";
 
 #[derive(ClapArgs, Debug)]
 pub(crate) struct RestoreArgs {
     /// The environment to make
     pub(crate) file: PathBuf,
     /// A whole backup, and those that follow it, in their order; `-` is standard input
+    ///
+    /// Or the directory that a file is shipped to.
     #[arg(required = true, value_name = "BACKUP")]
     pub(crate) backups: Vec<PathBuf>,
+    #[command(flatten)]
+    pub(crate) at: AtPoint,
+    #[command(flatten)]
+    pub(crate) secret: Secret,
     /// Print what it has as one JSON document
     #[arg(long)]
     pub(crate) json: bool,

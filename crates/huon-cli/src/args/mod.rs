@@ -4,6 +4,7 @@ mod files;
 mod look;
 mod lsm;
 mod records;
+mod remote;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -18,6 +19,10 @@ pub(crate) use files::{
 pub(crate) use look::{Pages, WatchReaders};
 pub(crate) use lsm::{Lsm, LsmCheck, LsmCompact, LsmDrop, LsmDump, LsmLoad, LsmStat};
 pub(crate) use records::{Count, Del, Diff, Format, Get, Ls, Make, PartArgs, Put, TypeArgs};
+pub(crate) use remote::{
+    AtPoint, Bucket, Follow, RemoteCommand, RemoteGc, RemoteHold, RemoteLook, RemoteRelease,
+    Secret, Ship,
+};
 
 const MAIN_HELP: &str = "\
 Keys and values are printed as text: what is printable stands for itself, a
@@ -130,6 +135,15 @@ pub(crate) enum Command {
     /// Make a file of a backup and those that follow it
     #[command(after_help = files::RESTORE_HELP)]
     Restore(RestoreArgs),
+    /// Send what changes to a directory elsewhere, again and again until Ctrl-C
+    #[command(after_help = remote::SHIP_HELP)]
+    Ship(Ship),
+    /// Keep a file at what is shipped, for others to read, until Ctrl-C
+    #[command(after_help = remote::FOLLOW_HELP)]
+    Follow(Follow),
+    /// Look into what was shipped, and say what is kept of it
+    #[command(subcommand, after_help = remote::REMOTE_HELP, disable_help_subcommand = true)]
+    Remote(RemoteCommand),
     /// Make the file shorter where it is, while others read and write
     #[command(after_help = files::COMPACT_HELP)]
     Compact(Compact),
@@ -174,6 +188,9 @@ impl Command {
             Command::DropSnapshot(a) => &a.file,
             Command::Backup(a) => &a.file,
             Command::Restore(a) => &a.file,
+            Command::Ship(a) => &a.file,
+            Command::Follow(a) => &a.file,
+            Command::Remote(a) => a.path(),
             Command::Compact(a) => &a.file,
             Command::Lsm(a) => a.path(),
             Command::DeleteEnv(a) => &a.file,

@@ -4,10 +4,11 @@ use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
 use std::path::Path;
 
-use huon::{BackupOptions, BackupReport, Error, Progress, Restore, SnapshotName};
+use huon::{BackupOptions, BackupReport, Error, Progress, Restore, RestoreReport, SnapshotName};
 use serde_json::{Value, json};
 
 use crate::args::{Backup, RestoreArgs};
+use crate::commands::remote;
 use crate::draft;
 use crate::fail::{Code, Failure, Outcome};
 use crate::guard;
@@ -129,6 +130,15 @@ pub(crate) fn restore(args: &RestoreArgs) -> Outcome {
         let text = format!("{} exists already; choose another name.", args.file.display());
         return Err(Failure::usage(text));
     }
+    if let [from] = &args.backups[..]
+        && from.is_dir()
+    {
+        return told(&remote::restore(&args.file, from, &args.secret, args.at.at)?, args.json);
+    }
+    if args.at.at.is_some() || args.secret.key_file.is_some() {
+        let text = "--at and --key-file are for a directory that a file is shipped to.";
+        return Err(Failure::usage(text));
+    }
     let stop = Stop::on_signals()?;
     let bar = Bar::bytes("restoring");
     let mut restore = Restore::begin(&args.file)?;
@@ -156,8 +166,12 @@ pub(crate) fn restore(args: &RestoreArgs) -> Outcome {
     }
     let report = restore.finish()?;
     drop(bar);
+    told(&report, args.json)
+}
+
+fn told(report: &RestoreReport, as_json: bool) -> Outcome {
     let mut out = Out::new();
-    if args.json {
+    if as_json {
         out.json(&json!({ "snapshot": named(&report.snapshot), "bytes": report.bytes }))?;
     } else {
         out.line(format!("snapshot {}: {}", report.snapshot, size(report.bytes)))?;

@@ -37,15 +37,29 @@ pub(crate) fn diff(args: &Diff) -> Outcome {
     Ok(if diff.count == 0 { Code::Fine } else { Code::Problems })
 }
 
+/// The table of the named snapshots, and the type of its keys, which no program's table has.
+const SNAPSHOTS: &[u8] = b"huon.snapshots";
+const SNAPSHOT_KEYS: &str = "huon.SnapshotKey";
+
 /// One of the two files.
 struct Side {
     txn: ReadTxn,
 }
 
 impl Side {
-    /// The main table, which has no name, and the others.
+    /// The main table, which has no name, and the others. That of the named snapshots says
+    /// something of its file only.
     fn names(&self) -> Result<Vec<Vec<u8>>, Failure> {
         let mut names = self.txn.table_names()?;
+        let own = names.iter().position(|name| name == SNAPSHOTS);
+        if let Some(own) = own
+            && self
+                .txn
+                .table_stat(SNAPSHOTS)?
+                .is_some_and(|stat| stat.key_type.as_deref() == Some(SNAPSHOT_KEYS))
+        {
+            names.remove(own);
+        }
         names.push(Vec::new());
         Ok(names)
     }

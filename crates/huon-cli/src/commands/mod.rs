@@ -18,6 +18,7 @@ mod pages;
 mod pairs;
 pub(crate) mod readers;
 mod records;
+mod remote;
 mod show;
 mod snapshots;
 pub(crate) mod stat;
@@ -54,6 +55,9 @@ pub(crate) fn run(command: Command) -> Outcome {
         Command::DropSnapshot(args) => snapshots::drop(&args),
         Command::Backup(args) => backup::backup(&args),
         Command::Restore(args) => backup::restore(&args),
+        Command::Ship(args) => remote::ship(&args),
+        Command::Follow(args) => remote::follow(&args),
+        Command::Remote(args) => remote::remote(&args),
         Command::Compact(args) => compact::compact(&args),
         Command::Lsm(args) => lsm::run(&args),
         Command::DeleteEnv(args) => delete_env::delete(&args),

@@ -19,6 +19,7 @@ mod others;
 mod outputs;
 mod pages;
 mod replacing;
+mod shipping;
 mod snapshots;
 mod tables;
 mod typed;
