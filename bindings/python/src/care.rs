@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufReader, Write};
 use std::ops::ControlFlow;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -219,7 +220,9 @@ fn backup_to_file(
         let (operation, place) = ("write", path.display().to_string());
         Error::Io(Box::new(huon::IoError { operation, place, source }))
     };
-    let mut file = File::create_new(path).map_err(failed)?;
+    // As private as the file that it is one of.
+    let file = File::options().write(true).create_new(true).mode(0o600).open(path);
+    let mut file = file.map_err(failed)?;
     let done = capture.backup_to(&mut file, options);
     let done = done.and_then(|report| file.sync_all().map_err(failed).map(|()| report));
     if done.is_err() {

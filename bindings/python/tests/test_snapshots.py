@@ -46,6 +46,7 @@ def test_backups_are_restored(tmp_path: Path) -> None:
             one, snapshot="before", progress=lambda done, total: told.append(done)
         )
         assert first["since"] is None and told
+        assert one.stat().st_mode & 0o777 == 0o600
         out = io.BytesIO()
         second = env.backup(out, since=first["snapshot"])
         assert second["since"] == first["snapshot"]

@@ -2828,9 +2828,9 @@ int huon_backup_to_writer(huon_env *env,
 /**
  * Makes an environment of a whole backup and those that follow it, in their order: files at
  * `backups`, `count` of them. It has its name once every page was verified and flushed.
- * `restored`, which may be NULL, tells the snapshot. HUON_IO if the environment exists (EEXIST) or
- * a backup cannot be read, HUON_DIVERGED if one does not follow the one before, HUON_CORRUPT if
- * one is damaged or cut; nothing is left behind then.
+ * `restored`, which may be NULL, tells the snapshot. HUON_IO if the environment exists (EEXIST),
+ * or a backup cannot be read, is damaged or was cut; HUON_DIVERGED if one does not follow the one
+ * before; HUON_CORRUPT if a page is missing; nothing is left behind then.
  */
 int huon_restore(const char *path,
                  const char *const *backups,

@@ -96,7 +96,7 @@ impl Cipher {
     }
 }
 
-/// Bytes that nobody can guess.
+/// Bytes that cannot be guessed.
 pub(crate) fn random<const N: usize>() -> [u8; N] {
     let mut bytes = [0; N];
     OsRng.fill_bytes(&mut bytes);

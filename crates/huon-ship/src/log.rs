@@ -1,7 +1,8 @@
 //! The log: records with dense numbers, each made once.
 //!
-//! S1. A record is made with the condition that there is none of its number. Who makes the takeover
-//!     at `n` is the only one that makes records from `n` on, until the next takeover.
+//! S1. A record is made with the condition that there is none of its number. The shipper that has
+//!     made the takeover at `n` is the only one that makes records from `n` on, until the next
+//!     takeover.
 //! S2. A record that others acknowledge is never deleted above the floor; below it takeovers are
 //!     never deleted. So the number that a shipper writes next is never free again once another has
 //!     taken over, however long the shipper slept.
@@ -107,7 +108,7 @@ enum Made {
 }
 
 impl Lane {
-    /// Takes the log over; `text` says who does.
+    /// Takes the log over; `text` says where the shipper runs.
     pub(crate) fn take(remote: &Remote, shipper: [u8; 16], text: &str) -> Result<Lane> {
         let stop = AtomicBool::new(false);
         let mut n = remote.end_of_log()?;

@@ -25,7 +25,7 @@ const MAGIC: &[u8; 8] = b"SHIPHUON";
 const VERSION: u32 = 1;
 pub(crate) const HEAD_BYTES: usize = 160;
 const DIGEST_BYTES: usize = 32;
-/// Bytes of a piece at most: what a shipper and whoever reads it have in memory.
+/// Bytes of a piece at most: as much of a stream as a shipper or a reader has in memory.
 pub(crate) const PIECE_BYTES: usize = 8 << 20;
 const LAST: u64 = 1;
 

@@ -370,7 +370,7 @@ impl RawRemote {
 
 fn probe_at(bucket: &dyn Bucket, name: &str) -> io::Result<Result<(), &'static str>> {
     if bucket.get(name)?.is_some() {
-        return Ok(Err("it says that an object is there which nobody has made"));
+        return Ok(Err("it says that an object is there that was never made"));
     }
     // Made twice, by a retry on the way, the second answer is that it is there.
     bucket.create(name, b"first")?;

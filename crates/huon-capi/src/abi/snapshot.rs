@@ -221,9 +221,9 @@ pub unsafe extern "C" fn huon_backup_to_writer(
 
 /// Makes an environment of a whole backup and those that follow it, in their order: files at
 /// `backups`, `count` of them. It has its name once every page was verified and flushed.
-/// `restored`, which may be NULL, tells the snapshot. HUON_IO if the environment exists (EEXIST) or
-/// a backup cannot be read, HUON_DIVERGED if one does not follow the one before, HUON_CORRUPT if
-/// one is damaged or cut; nothing is left behind then.
+/// `restored`, which may be NULL, tells the snapshot. HUON_IO if the environment exists (EEXIST),
+/// or a backup cannot be read, is damaged or was cut; HUON_DIVERGED if one does not follow the one
+/// before; HUON_CORRUPT if a page is missing; nothing is left behind then.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn huon_restore(
     path: *const c_char,

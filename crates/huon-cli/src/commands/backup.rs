@@ -2,6 +2,7 @@
 
 use std::fs::File;
 use std::io::{self, BufReader, BufWriter, IsTerminal, Read, Write};
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
 use huon::{BackupOptions, BackupReport, Error, Progress, Restore, RestoreReport, SnapshotName};
@@ -73,7 +74,9 @@ fn write_to<R>(
     write: impl FnOnce(&mut dyn Write) -> huon::Result<R>,
 ) -> huon::Result<R> {
     let failed = |error| Error::Io(Box::new(huon_io(error, path)));
-    let mut out = BufWriter::with_capacity(1 << 20, File::create_new(path).map_err(failed)?);
+    // As private as the file that it is one of.
+    let file = File::options().write(true).create_new(true).mode(0o600).open(path);
+    let mut out = BufWriter::with_capacity(1 << 20, file.map_err(failed)?);
     let report = write(&mut out)?;
     let file = out.into_inner().map_err(|error| failed(error.into_error()))?;
     file.sync_all().map_err(failed)?;

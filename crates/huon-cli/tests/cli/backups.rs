@@ -1,6 +1,7 @@
 //! `backup` and `restore`.
 
 use std::fs;
+use std::os::unix::fs::PermissionsExt;
 
 use crate::common::Place;
 
@@ -19,7 +20,9 @@ fn made() -> Place {
 #[test]
 fn backups_are_restored_to_each_snapshot() {
     let place = made();
-    assert!(place.path("two").metadata().unwrap().len() < 60_000, "it has what changed alone");
+    let made = place.path("two").metadata().unwrap();
+    assert!(made.len() < 60_000, "it has what changed alone");
+    assert_eq!(made.permissions().mode() & 0o777, 0o600, "it is as private as the file");
     let whole = place.json(&["restore", "b.huon", "one"]);
     assert_eq!(place.good(&["get", "b.huon", "--table", "t", "key 7"]), "old\n");
     let both = place.json(&["restore", "c.huon", "one", "two"]);

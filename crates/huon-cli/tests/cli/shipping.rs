@@ -101,7 +101,7 @@ fn what_cannot_be_is_refused() {
     place
         .run(&["ship", "old.huon", "there", "--once", "--key-file", "key"])
         .fails(4, &["does not know"]);
-    assert_eq!(with("key").code, 0, "nobody has taken over");
+    assert_eq!(with("key").code, 0, "no shipper has taken over");
     place.run(&["remote", "release", "there", "x", "--key-file", "key"]).fails(1, &["x"]);
     let at = ["remote", "hold", "there", "x", "--key-file", "key", "--at", "yesterday"];
     assert_eq!(place.run(&at).code, 2);

@@ -3,21 +3,23 @@
 use std::fs::{self, File};
 use std::io::{self, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::ops::Range;
+use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use super::{Bucket, Listed, Object, Version};
+use crate::cipher::{hex, random};
 
 /// Under this an object is written before it has its name.
 const UNNAMED: &str = ".unnamed";
-/// Who replaces an object holds the lock of this file.
+/// The process that replaces an object holds the lock of this file.
 const LOCK: &str = ".lock";
 
 /// A directory as a bucket: on another disk, or on a file server.
 ///
 /// An object is a file that gets its name by a hard link once it is whole and flushed, so that two
-/// processes never make the same one. A directory of NFS will do where all who ship into it use
-/// version 4: the replacement of an object takes the lock of a file.
+/// processes never make the same one. Only the user that has made it can read it, as with the file
+/// that is shipped. A directory of NFS will do where all machines use version 4: the replacement of
+/// an object takes the lock of a file.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
@@ -61,11 +63,12 @@ impl Directory {
 
     /// A file without a name that has these bytes, flushed.
     fn unnamed(&self, bytes: &[u8]) -> io::Result<Unnamed> {
-        static COUNT: AtomicU64 = AtomicU64::new(0);
-        let count = COUNT.fetch_add(1, Ordering::Relaxed);
-        let path = self.path.join(UNNAMED).join(format!("{}-{count}", std::process::id()));
-        let unnamed = Unnamed(path);
-        let mut file = File::create(&unnamed.0)?;
+        // Processes of two machines may have the same number.
+        let unnamed = Unnamed(self.path.join(UNNAMED).join(hex(&random::<16>())));
+        // As private as the file that is shipped.
+        let mut options = File::options();
+        options.write(true).create_new(true).mode(0o600);
+        let mut file = options.open(&unnamed.0)?;
         file.write_all(bytes)?;
         file.sync_all()?;
         Ok(unnamed)
@@ -77,7 +80,7 @@ struct Unnamed(PathBuf);
 
 impl Drop for Unnamed {
     fn drop(&mut self) {
-        // It is none of an object's names, and the next one writes over it.
+        // It is none of an object's names; what is left of a killed process harms nothing.
         let _ = fs::remove_file(&self.0);
     }
 }
