@@ -3,6 +3,7 @@
 mod crashes;
 mod differences;
 mod refusals;
+mod shipping;
 
 use huon::sim::SimDisk;
 use huon::{Env, Image, Replica};
