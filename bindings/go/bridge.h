@@ -4,8 +4,7 @@
  * 1. Handles are numbers here: the garbage collector must not take them for addresses.
  * 2. An error is taken from the library in the same call that made it, since Go may go on in
  *    another thread.
- * 3. Nothing here calls back into Go, but for tables whose keys a function of Go's compares: see
- *    calls.h.
+ * 3. Nothing here calls back into Go, but where a function of Go's compares or merges: see calls.h.
  */
 
 #ifndef HUON_BRIDGE_H
@@ -27,8 +26,10 @@ static const char go_stamp[] __attribute__((used)) =
     ;
 #endif
 
-/* An error, in memory that Go frees. */
+/* An error, in memory that Go frees. `failed` is a cgo.Handle of what a function of the program's
+ * has failed with, or 0. */
 typedef struct {
+    uintptr_t failed;
     int system;
     uint32_t page;
     char message[];
@@ -80,6 +81,7 @@ static inline go_fault *go_why(int code)
     len = strlen(error.message) + 1;
     fault = malloc(sizeof *fault + len);
     if (fault == NULL) return NULL;
+    fault->failed = 0;
     fault->system = error.system;
     fault->page = error.page;
     memcpy(fault->message, error.message, len);
@@ -104,9 +106,15 @@ static inline go_handle go_told_handle(int code, void *handle)
     return told;
 }
 
+/* The address of no bytes may be no address at all, at which Go stumbles; NULL stands for none. */
+static inline const uint8_t *go_address(huon_bytes bytes)
+{
+    return bytes.len == 0 && bytes.data != NULL ? (const uint8_t *)"" : bytes.data;
+}
+
 static inline go_bytes go_told_bytes(int code, huon_bytes bytes)
 {
-    go_bytes told = {code, go_why(code), bytes.data, bytes.len};
+    go_bytes told = {code, go_why(code), go_address(bytes), bytes.len};
     return told;
 }
 

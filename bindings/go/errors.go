@@ -50,6 +50,7 @@ const (
 	ErrPrefixOrder        Code = C.HUON_PREFIX_ORDER  // keys with a prefix do not lie together
 	ErrTablesInside       Code = C.HUON_TABLES_INSIDE
 	ErrTableType          Code = C.HUON_TABLE_TYPE
+	ErrDecode             Code = C.HUON_DECODE  // what is stored is merged, or read, otherwise
 	ErrJournal            Code = C.HUON_JOURNAL // it is lost, or not the one that goes with the file
 	ErrDiverged           Code = C.HUON_DIVERGED
 )
@@ -68,7 +69,8 @@ const (
 	ErrTooMany Code = C.HUON_TOO_MANY
 	// ErrPanic: a bug in Huon, stopped at its border.
 	ErrPanic Code = C.HUON_PANIC
-	// ErrStopped: a function of the program's that compares has panicked.
+	// ErrStopped: a function of the program's that compares or merges has panicked, or one that
+	// merges has returned an error, which errors.Is also finds.
 	ErrStopped Code = C.HUON_STOPPED
 	// ErrStillOpen: what Close says while transactions are open. They stay good.
 	ErrStillOpen Code = C.HUON_STILL_SHARED
@@ -103,6 +105,8 @@ type Error struct {
 	Message string        // what, where, and what to do
 	Errno   syscall.Errno // what the system said, or 0
 	Page    uint32        // the damaged page, or NoPage
+
+	cause error // what a function of the program's has failed with
 }
 
 // NoPage is the Page of errors that are about none.
@@ -110,12 +114,21 @@ const NoPage = ^uint32(0)
 
 func (e *Error) Error() string { return e.Message }
 
-// Unwrap gives the code, and what the system said.
+// Unwrap gives the code, what the system said, and what a function of the program's has returned.
 func (e *Error) Unwrap() []error {
-	if e.Errno == 0 {
-		return []error{e.Code}
+	all := []error{e.Code}
+	if e.Errno != 0 {
+		all = append(all, e.Errno)
 	}
-	return []error{e.Code, e.Errno}
+	if e.cause != nil {
+		all = append(all, e.cause)
+	}
+	return all
+}
+
+// stopped is the error of a call in which a function of the program's has failed.
+func stopped(cause error) error {
+	return &Error{Code: ErrStopped, Message: cause.Error(), Page: NoPage, cause: cause}
 }
 
 func misuse(code Code, message string) error {
@@ -146,11 +159,14 @@ func failure(code C.int, fault *C.go_fault) error {
 		e.Message = "huon: " + e.Code.Error()
 		return e
 	}
+	defer C.free(unsafe.Pointer(fault))
+	if fault.failed != 0 {
+		return stopped(taken(fault.failed))
+	}
 	message := unsafe.Add(unsafe.Pointer(fault), unsafe.Offsetof(fault.page)+unsafe.Sizeof(fault.page))
 	e.Message = C.GoString((*C.char)(message))
 	e.Errno = syscall.Errno(fault.system)
 	e.Page = uint32(fault.page)
-	C.free(unsafe.Pointer(fault))
 	return e
 }
 
@@ -170,5 +186,9 @@ func either(told C.go_done, no C.int) (bool, error) {
 	return told.code == ok, failed(told.code, told.fault)
 }
 
-// isCode reports whether an error is of that kind, of this package.
-func isCode(err error, code Code) bool { return errors.Is(err, code) }
+// isCode reports whether an error is of that kind, of this package: not what a function of the
+// program's has returned.
+func isCode(err error, code Code) bool {
+	var e *Error
+	return errors.As(err, &e) && e.Code == code
+}

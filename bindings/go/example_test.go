@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -299,6 +300,42 @@ func ExampleLSMTable_Put() {
 	// <nil>
 }
 
+var sum = huon.MustMerger("sum", func(older, newer []byte) ([]byte, error) {
+	a, err := strconv.Atoi(string(older))
+	b, other := strconv.Atoi(string(newer))
+	return strconv.AppendInt(nil, int64(a+b), 10), errors.Join(err, other)
+})
+
+func hits(db *huon.DB, lsm *huon.LSM, pages []string) error {
+	hits, err := lsm.MergedTable("hits", sum)
+	if err != nil {
+		return err
+	}
+	return db.Update(false, func(tx *huon.Tx) error {
+		for _, page := range pages {
+			if err := hits.Merge(tx, []byte(page), []byte("1")); err != nil {
+				return err
+			}
+		}
+		count, err := hits.Get(tx, []byte("/about"))
+		fmt.Printf("%s\n", count)
+		return err
+	})
+}
+
+func ExampleLSM_MergedTable() {
+	db, _ := huon.OpenInMemory(nil)
+	defer db.Close()
+	lsm, err := db.LSM(nil)
+	if err != nil {
+		panic(err)
+	}
+	fmt.Println(hits(db, lsm, []string{"/news", "/about", "/", "/about", "/news"}))
+	// Output:
+	// 2
+	// <nil>
+}
+
 func ExampleLSM_StartCompactor() {
 	db, _ := huon.OpenInMemory(nil)
 	defer db.Close()
@@ -370,7 +407,7 @@ func TestReadme(t *testing.T) {
 			t.Errorf("no test runs this:\n%s", piece)
 		}
 	}
-	if len(pieces) != 9 {
+	if len(pieces) != 11 {
 		t.Error(len(pieces))
 	}
 	var _ *bolt.DB

@@ -10,9 +10,12 @@ type handle struct {
 	tx      *Tx
 	raw     C.go_table
 	isMulti bool
-	calls   bool      // a Go function compares
+	calls   bool      // a Go function compares: see mayCall
 	lsm     *LSMTable // in the place of raw
 }
+
+// mayCall reports whether C may call a function of Go's, in a transaction that is locked.
+func (h *handle) mayCall() bool { return h.calls || h.lsm != nil && h.lsm.mayCall(h.tx) }
 
 // Clear deletes all records.
 func (h *handle) Clear() error {

@@ -1,6 +1,6 @@
 package huon
 
-// #include "lsm.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -163,20 +163,40 @@ func (l *LSM) DB() *DB { return l.db }
 // Table is the table of that name, which need not exist: it is made by the first put. It is for all
 // transactions and goroutines, and the same one for each call; the first costs a look at the file.
 // ErrInvalid if the name is empty.
-func (l *LSM) Table(name string) (*LSMTable, error) {
+func (l *LSM) Table(name string) (*LSMTable, error) { return l.open(name, nil) }
+
+// MergedTable is Table for one whose Merge works by a Merger, whose name the table keeps when it is
+// made. Opened without, it can be put into, and is read as far as nothing is to be merged. Call it
+// before Table, which gives the same one then. ErrDecode if the table is merged otherwise, or was
+// opened otherwise by this LSM.
+func (l *LSM) MergedTable(name string, by *Merger) (*LSMTable, error) {
+	if by == nil {
+		return nil, misuse(ErrBadArgument, "a merged table needs a merger")
+	}
+	return l.open(name, by)
+}
+
+func (l *LSM) open(name string, by *Merger) (*LSMTable, error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	if known := l.tables[name]; known != nil && !l.db.closed.Load() {
+		if by != nil && by != known.merger {
+			// Goroutines that use it do not expect to be called back.
+			return nil, misuse(ErrDecode, "the table is open already, without that merger")
+		}
 		return known, nil
 	}
 	handle, err := l.db.made(C.GO_LSM_TABLE_HANDLE, func() C.go_handle {
+		if by != nil {
+			return by.open(l.handle, name)
+		}
 		key := (*C.uint8_t)(unsafe.Pointer(unsafe.StringData(name)))
-		return C.go_lsm_table_open(l.handle, key, C.size_t(len(name)))
+		return C.go_lsm_table_open(l.handle, key, C.size_t(len(name)), nil)
 	})
 	if err != nil {
 		return nil, err
 	}
-	made := &LSMTable{l.db, name, handle}
+	made := &LSMTable{l.db, name, handle, by}
 	l.tables[name] = made
 	return made, nil
 }
@@ -214,7 +234,8 @@ func (l *LSM) Compact(ctx context.Context, options LSMCompactOptions) (steps uin
 		return l.db.untilFree(ctx, watch, func() error {
 			name := []byte(options.Table)
 			key, n := ptr(name)
-			made, err := number(C.go_lsm_compact(l.handle, key, n, C.int(options.Work), watch))
+			made, err := number(C.go_lsm_compact_calling(l.handle, key, n, C.int(options.Work),
+				watch))
 			steps += made
 			return err
 		})
@@ -227,7 +248,7 @@ func (l *LSM) Compact(ctx context.Context, options LSMCompactOptions) (steps uin
 
 // Compactor is threads that merge what is due.
 type Compactor struct {
-	db     *DB
+	lsm    *LSM
 	handle C.uintptr_t
 }
 
@@ -240,11 +261,30 @@ func (l *LSM) StartCompactor() (*Compactor, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Compactor{l.db, handle}, nil
+	return &Compactor{l, handle}, nil
 }
 
 // Stop ends the threads after the step that they are in. What went wrong in them is its error. A
 // second Stop does nothing.
 func (c *Compactor) Stop() error {
-	return c.db.lsms.close(lsmHandle{C.GO_COMPACTOR_HANDLE, c.handle})
+	err := c.lsm.db.lsms.close(lsmHandle{C.GO_COMPACTOR_HANDLE, c.handle})
+	if isCode(err, ErrInvalid) {
+		return c.lsm.refused(err)
+	}
+	return err
+}
+
+// refused is an error of threads that merge, and if a function has refused, why.
+func (l *LSM) refused(err error) error {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, table := range l.tables {
+		if table.merger == nil {
+			continue
+		}
+		if why := table.merger.lost.Load(); why != nil {
+			return stopped(*why)
+		}
+	}
+	return err
 }

@@ -17,10 +17,12 @@ static inline go_handle go_lsm_open(uintptr_t env, const huon_lsm_options *with)
     return go_told_handle(code, lsm);
 }
 
-static inline go_handle go_lsm_table_open(uintptr_t lsm, const uint8_t *key, size_t key_len)
+/* `by` may be NULL. */
+static inline go_handle go_lsm_table_open(uintptr_t lsm, const uint8_t *key, size_t key_len,
+                                          const huon_lsm_merger *by)
 {
     huon_lsm_table *table = NULL;
-    int code = huon_lsm_table_open(GO_LSM, GO_KEY, NULL, &table);
+    int code = huon_lsm_table_open(GO_LSM, GO_KEY, by, &table);
     return go_told_handle(code, table);
 }
 
@@ -68,8 +70,8 @@ static inline go_number go_lsm_get_many(uintptr_t txn, uintptr_t table, const ui
 }
 
 enum {
-    GO_LSM_PUT, GO_LSM_PUT_UNTIL, GO_LSM_DELETE, GO_LSM_INSERT, GO_LSM_UPDATE, GO_LSM_CLEAR,
-    GO_LSM_DROP
+    GO_LSM_PUT, GO_LSM_PUT_UNTIL, GO_LSM_MERGE, GO_LSM_DELETE, GO_LSM_INSERT, GO_LSM_UPDATE,
+    GO_LSM_CLEAR, GO_LSM_DROP
 };
 
 /* `until_ms` is for GO_LSM_PUT_UNTIL. */
@@ -81,6 +83,7 @@ static inline go_done go_lsm_change(uintptr_t txn, uintptr_t table, int what, co
     case GO_LSM_PUT: return go_told(huon_lsm_put(GO_TXN, GO_LSM_TABLE, GO_KEY, GO_VALUE));
     case GO_LSM_PUT_UNTIL:
         return go_told(huon_lsm_put_until(GO_TXN, GO_LSM_TABLE, GO_KEY, GO_VALUE, until_ms));
+    case GO_LSM_MERGE: return go_told(huon_lsm_merge(GO_TXN, GO_LSM_TABLE, GO_KEY, GO_VALUE));
     case GO_LSM_DELETE: return go_told(huon_lsm_delete(GO_TXN, GO_LSM_TABLE, GO_KEY));
     case GO_LSM_INSERT:
         return go_told(huon_lsm_put_if_absent(GO_TXN, GO_LSM_TABLE, GO_KEY, GO_VALUE));
@@ -119,7 +122,7 @@ static inline go_number go_lsm_range_many(uintptr_t txn, uintptr_t table, uint32
  * GO_LSM_OP_TABLE is the table of those that follow, that of GO_LSM_OP_UNTIL the time of the next
  * one. */
 
-enum { GO_LSM_OP_PUT, GO_LSM_OP_DELETE, GO_LSM_OP_TABLE, GO_LSM_OP_UNTIL };
+enum { GO_LSM_OP_PUT, GO_LSM_OP_MERGE, GO_LSM_OP_DELETE, GO_LSM_OP_TABLE, GO_LSM_OP_UNTIL };
 
 typedef struct {
     uint32_t what, key_len, value_len;
@@ -144,6 +147,10 @@ static inline go_done go_lsm_apply(uintptr_t txn, const uint8_t *at, size_t len)
             continue;
         case GO_LSM_OP_DELETE:
             code = huon_lsm_delete(GO_TXN, GO_LSM_TABLE, go_slice(key, op.key_len));
+            continue;
+        case GO_LSM_OP_MERGE:
+            code = huon_lsm_merge(GO_TXN, GO_LSM_TABLE, go_slice(key, op.key_len),
+                                  go_slice(value, op.value_len));
             continue;
         }
         if (how == GO_LSM_PUT)

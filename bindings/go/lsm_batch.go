@@ -1,6 +1,6 @@
 package huon
 
-// #include "lsm.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -10,15 +10,16 @@ import (
 	"time"
 )
 
-// LSMBatch is puts and deletes of write-optimised tables that are collected without a transaction,
-// and made by LSM.Write, or in a transaction by Apply. A new one is empty. One goroutine at a time
-// uses it.
+// LSMBatch is changes of write-optimised tables that are collected without a transaction, and made
+// by LSM.Write, or in a transaction by Apply. A new one is empty. One goroutine at a time uses it.
 type LSMBatch struct {
 	// As go_lsm_apply reads them.
 	ops   []byte
 	table *LSMTable
 	count int
 	err   error
+	// A table is among them that has a Merger.
+	merges bool
 }
 
 func (b *LSMBatch) op(what uint32, key, value []byte) {
@@ -48,7 +49,7 @@ func (b *LSMBatch) begin(t *LSMTable, key, value []byte) bool {
 		return false
 	case t != b.table:
 		b.word(C.GO_LSM_OP_TABLE, uint64(t.handle))
-		b.table = t
+		b.table, b.merges = t, b.merges || t.merger != nil
 	}
 	b.count++
 	return true
@@ -66,6 +67,13 @@ func (b *LSMBatch) PutUntil(t *LSMTable, key, value []byte, until time.Time) {
 	if b.begin(t, key, value) {
 		b.word(C.GO_LSM_OP_UNTIL, unixMillis(until))
 		b.op(C.GO_LSM_OP_PUT, key, value)
+	}
+}
+
+// Merge adds an operand: see LSMTable.Merge.
+func (b *LSMBatch) Merge(t *LSMTable, key, operand []byte) {
+	if b.begin(t, key, operand) {
+		b.op(C.GO_LSM_OP_MERGE, key, operand)
 	}
 }
 
@@ -105,6 +113,7 @@ func (b *LSMBatch) Apply(tx *Tx) error {
 		return err
 	}
 	defer tx.unlock()
+	tx.root.merges = tx.root.merges || b.merges
 	first, n := ptr(b.ops)
-	return done(C.go_lsm_apply(tx.handle, first, n))
+	return done(C.go_lsm_apply_calling(tx.handle, first, n))
 }

@@ -6,12 +6,11 @@ package huon
 // #cgo nocallback go_lsm_change
 // #cgo noescape go_lsm_delete_range
 // #cgo nocallback go_lsm_delete_range
-// #cgo noescape go_lsm_stat
-// #cgo nocallback go_lsm_stat
-// #include "lsm.h"
+// #include "calls.h"
 import "C"
 
 import (
+	"encoding/binary"
 	"time"
 )
 
@@ -21,6 +20,7 @@ type LSMTable struct {
 	db     *DB
 	name   string
 	handle C.uintptr_t
+	merger *Merger // nil: it was opened without
 }
 
 // Name is the name of the table.
@@ -38,8 +38,16 @@ func (t *LSMTable) lockChange(tx *Tx) error {
 	if tx == nil || tx.db != t.db {
 		return errOtherDB
 	}
-	return tx.lockChange()
+	if err := tx.lockChange(); err != nil {
+		return err
+	}
+	tx.root.merges = tx.root.merges || t.merger != nil
+	return nil
 }
+
+// mayCall reports whether C may call a function of Go's, in a transaction that is locked: what that
+// has collected is merged by the Merger of the table that collected it, by which table one may ask.
+func (t *LSMTable) mayCall(tx *Tx) bool { return t.merger != nil || tx.root.merges }
 
 var errOtherDB = misuse(ErrBadTx, "the transaction is not one of the table's database")
 
@@ -48,8 +56,13 @@ func (t *LSMTable) look(tx *Tx, key []byte) (span, bool, error) {
 	if err := t.lock(tx); err != nil {
 		return span{}, false, err
 	}
-	keyPtr, keyLen := ptr(key)
-	told := C.go_lsm_get(tx.handle, t.handle, keyPtr, keyLen)
+	var told C.go_bytes
+	if t.mayCall(tx) {
+		told = bytesOf(t.in(tx).calling(call{of: C.GO_CALL_GET, a: key}))
+	} else {
+		keyPtr, keyLen := ptr(key)
+		told = C.go_lsm_get(tx.handle, t.handle, keyPtr, keyLen)
+	}
 	if told.code == ok {
 		return spanOf(told.data, told.len), true, nil
 	}
@@ -106,6 +119,10 @@ func (t *LSMTable) change(
 		return told, err
 	}
 	defer tx.unlock()
+	if t.mayCall(tx) {
+		return doneOf(t.in(tx).calling(call{of: C.GO_CALL_PUT, what: what, a: key, b: value,
+			c: binary.NativeEndian.AppendUint64(nil, until)})), nil
+	}
 	keyPtr, keyLen := ptr(key)
 	valuePtr, valueLen := ptr(value)
 	return C.go_lsm_change(tx.handle, t.handle, what, keyPtr, keyLen, valuePtr, valueLen,
@@ -133,6 +150,12 @@ func (t *LSMTable) PutUntil(tx *Tx, key, value []byte, until time.Time) error {
 
 // unixMillis is a time for C: none is before 1970.
 func unixMillis(t time.Time) uint64 { return uint64(max(0, t.UnixMilli())) }
+
+// Merge merges an operand onto what a key has, as the table's Merger says, without looking at it; a
+// key that has nothing has the operand then. ErrInvalid if the table was opened without a Merger.
+func (t *LSMTable) Merge(tx *Tx, key, operand []byte) error {
+	return t.doChange(tx, C.GO_LSM_MERGE, key, operand, 0)
+}
 
 // Delete deletes a key, without looking whether it is there.
 func (t *LSMTable) Delete(tx *Tx, key []byte) error {
@@ -172,6 +195,10 @@ func (t *LSMTable) DeleteRange(tx *Tx, from, to []byte) error {
 		return err
 	}
 	defer tx.unlock()
+	if t.mayCall(tx) {
+		return done(doneOf(t.in(tx).calling(call{of: C.GO_CALL_OF_RANGE,
+			flags: flagsOf(from, to), a: from, b: to})))
+	}
 	fromPtr, fromLen := ptr(from)
 	toPtr, toLen := ptr(to)
 	return done(C.go_lsm_delete_range(tx.handle, t.handle, flagsOf(from, to), fromPtr, fromLen,

@@ -4,13 +4,11 @@ package huon
 import "C"
 
 import (
-	"bytes"
-	"fmt"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"unicode/utf8"
-	"unsafe"
 )
 
 // Functions that compare, by the number of their order. They stay for the life of the program, as
@@ -46,8 +44,7 @@ func NewOrder(name string, compare func(a, b []byte) int) (Order, error) {
 	switch {
 	case compare == nil:
 		return 0, misuse(ErrBadArgument, "an order needs a function")
-	case name == "" || len(name) > nameMost || !utf8.ValidString(name) ||
-		bytes.IndexByte([]byte(name), 0) >= 0:
+	case !isName(name):
 		return 0, misuse(ErrBadArgument, "the name of an order is 1 to 255 bytes of UTF-8")
 	}
 	functions.mu.Lock()
@@ -66,6 +63,12 @@ func NewOrder(name string, compare func(a, b []byte) int) (Order, error) {
 	all = append(slices.Clip(all), function{name, compare, order})
 	functions.all.Store(&all)
 	return firstFunction + Order(order.number), nil
+}
+
+// isName reports whether a function may have that name, which tables keep.
+func isName(name string) bool {
+	return name != "" && len(name) <= nameMost && utf8.ValidString(name) &&
+		strings.IndexByte(name, 0) < 0
 }
 
 func knownFunctions() []function {
@@ -100,11 +103,12 @@ func (o Order) function() (f function, is bool) {
 //
 //export huonGoCompare
 func huonGoCompare(
-	number C.uintptr_t, a *C.uint8_t, aLen C.size_t, b *C.uint8_t, bLen C.size_t, thrown **C.char,
+	number C.uintptr_t, a *C.uint8_t, aLen C.size_t, b *C.uint8_t, bLen C.size_t,
+	failed *C.uintptr_t,
 ) (compared C.int) {
 	defer func() {
 		if why := recover(); why != nil {
-			*thrown = C.CString(fmt.Sprint("huon: the function that compares has panicked: ", why))
+			hand(failed, panicked("compares", why))
 		}
 	}()
 	f, _ := (firstFunction + Order(number)).function()
@@ -116,53 +120,4 @@ func huonGoCompare(
 		return 1
 	}
 	return 0
-}
-
-func shownToGo(data *C.uint8_t, len C.size_t) []byte {
-	return unsafe.Slice((*byte)(unsafe.Pointer(data)), int(len))
-}
-
-// call is a call of C that may call back.
-type call struct {
-	of      C.int
-	what    C.int
-	flags   C.uint32_t
-	a, b, c []byte
-	ends    []C.uint32_t
-	n       int
-	out     []span
-	cursor  C.uintptr_t
-	changes bool
-}
-
-// calling makes a call in a transaction that is locked. What C is shown lies on the heap, as a
-// stack moves when Go is called back. These are copies, or every key of every table would have to
-// lie there.
-func (h *handle) calling(is call) C.go_answer {
-	a, aLen := ptr(bytes.Clone(is.a))
-	b, bLen := ptr(bytes.Clone(is.b))
-	c, cLen := ptr(bytes.Clone(is.c))
-	ends := append([]C.uint32_t(nil), is.ends...)
-	out := make([]span, len(is.out))
-	told := C.go_calling(is.of, h.tx.handle, C.bool(h.isMulti), h.raw, is.what, is.flags, a, aLen,
-		b, bLen, c, cLen, unsafe.SliceData(ends), C.size_t(is.n),
-		(*C.uintptr_t)(unsafe.Pointer(unsafe.SliceData(out))), is.cursor)
-	copy(is.out, out)
-	if is.changes && Code(told.code) == ErrStopped {
-		h.tx.root.abort() // Who knows what became of the table.
-	}
-	return told
-}
-
-// The parts of an answer.
-
-func doneOf(told C.go_answer) C.go_done { return C.go_done{code: told.code, fault: told.fault} }
-
-func numberOf(told C.go_answer) C.go_number {
-	return C.go_number{code: told.code, fault: told.fault, number: told.number}
-}
-
-func bytesOf(told C.go_answer) C.go_bytes {
-	data := (*C.uint8_t)(told.bytes.data)
-	return C.go_bytes{code: told.code, fault: told.fault, data: data, len: told.bytes.len}
 }

@@ -218,16 +218,16 @@ func (w *walker) look(first *C.uintptr_t) (uint64, error) {
 		return w.lookMulti(first)
 	}
 	flags, from, to := w.bounds()
-	if h.calls {
+	if h.lsm != nil && h.lsm.db != h.tx.db {
+		return 0, errOtherDB
+	}
+	if h.mayCall() {
 		return number(numberOf(h.calling(call{of: C.GO_CALL_RANGE_MANY, what: backOf(w.back),
 			flags: flags, a: from, b: to, n: w.want, out: w.spans[:2*w.want]})))
 	}
 	fromPtr, fromLen := ptr(from)
 	toPtr, toLen := ptr(to)
 	if h.lsm != nil {
-		if h.lsm.db != h.tx.db {
-			return 0, errOtherDB
-		}
 		return number(C.go_lsm_range_many(h.tx.handle, h.lsm.handle, flags, fromPtr, fromLen,
 			toPtr, toLen, C.bool(w.back), C.size_t(w.want), first))
 	}

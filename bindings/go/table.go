@@ -156,7 +156,7 @@ func (h *handle) getSome(keys, values [][]byte) error {
 	count := C.size_t(len(keys))
 	var told C.go_number
 	switch {
-	case h.calls:
+	case h.mayCall():
 		told = numberOf(h.calling(call{of: C.GO_CALL_GET_MANY, a: packed, ends: ends[:len(keys)],
 			n: len(keys), out: spans[:len(keys)]}))
 	case h.lsm != nil:

@@ -1,6 +1,6 @@
 package huon
 
-// #include "bridge.h"
+// #include "calls.h"
 import "C"
 
 import (
@@ -27,7 +27,7 @@ type heldTicket struct {
 
 func (db *DB) newTicket(txn C.uintptr_t) (*Ticket, error) {
 	var id C.uint64_t
-	told := C.go_commit_ticket(txn, &id)
+	told := C.go_commit_ticket_calling(txn, &id)
 	if told.code != ok {
 		return nil, failure(told.code, told.fault)
 	}

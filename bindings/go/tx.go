@@ -35,6 +35,8 @@ type Tx struct {
 	// version has changes in its lower half, and in its upper half how often the snapshot was
 	// another one. What was looked up in another version is looked up anew.
 	version atomic.Uint64
+	// merges: a Merger may be called for what was collected, under the lock of the root.
+	merges bool
 	// loop is the first error of a loop that nobody has asked for.
 	loop error
 }
@@ -171,7 +173,7 @@ func (tx *Tx) commit(d Durability) (uint64, error) {
 	if tx.parent != nil {
 		return 0, tx.endNested(true)
 	}
-	return number(C.go_commit(tx.take(), C.int(d)))
+	return number(C.go_commit_calling(tx.take(), C.int(d)))
 }
 
 // lockEnd is lock for a commit, which undoes what it cannot commit.
