@@ -65,7 +65,7 @@ fn numbers(value: &str) -> impl Iterator<Item = String> + use<'_> {
 }
 
 fn looped() -> Vec<Case> {
-    [names(), scans(), changes(), multimaps()].into_iter().flatten().collect()
+    [names(), scans(), changes(), multimaps(), pairs()].into_iter().flatten().collect()
 }
 
 fn names() -> Vec<Case> {
@@ -238,5 +238,53 @@ fn multimaps() -> Vec<Case> {
             })
             .add("multi_values w m k; multi_values w m k reverse; count w m; commit w; reopen")
             .add("read r; multi_values r m k; abort r"),
+    ]
+}
+
+/// Keys with one value, with some and with many; and keys that lose them.
+fn pairs() -> Vec<Case> {
+    let counts = [1, 2, 7, 60, 260];
+    let of_keys = |name: &str| {
+        let pairs = (0..10).flat_map(|key| (0..counts[key % 5]).map(move |value| (key, value)));
+        pairs.fold(Case::new(name).add("write w; create w m multi"), |case, (key, value)| {
+            case.add(&format!("multi_put w m {key:02} {:03}", value * 11 % counts[key % 5]))
+        })
+    };
+    let lost = (0..300).fold(
+        Case::new("a key loses one value after another").add("write w; create w m multi"),
+        |case, n| case.add(&format!("multi_put w m k {:03}", n * 7 % 300)),
+    );
+    let lost = lost.add("multi_put w m a 1; multi_put w m z 1; commit w; write w");
+    let lost = (0..300).fold(lost, |case, n| {
+        let case = case.add(&format!("multi_delete w m k {:03}", n * 11 % 300));
+        if n % 37 == 36 || n > 297 {
+            return case
+                .add("count w m; multi_scan w m from=k limit=2; multi_scan w m reverse limit=3")
+                .add("multi_scan w m to=z reverse limit=2; multi_scan w m limit=3");
+        }
+        case
+    });
+    vec![
+        of_keys("keys with one value, some and many")
+            .add("count w m; multi_scan w m from=03 to=05 limit=70; commit w; reopen; read r")
+            .add("multi_scan r m from=03 limit=63; multi_scan r m from=04 to=05 reverse limit=3")
+            .add("multi_scan r m to=05 reverse limit=265; multi_scan r m to=04 reverse limit=65")
+            .add("multi_scan r m reverse limit=262; multi_values r m 07 reverse")
+            .add("multi_values r m 05; multi_scan r m prefix=0 limit=12")
+            .add("multi_scan r m prefix=0 reverse limit=2; count r m; abort r"),
+        of_keys("all values of keys with one, some and many are deleted")
+            .add("commit w; read r; write w; multi_delete_all w m 04; multi_delete_all w m 04")
+            .add("multi_scan w m to=05 reverse limit=62; multi_scan w m from=03 limit=62")
+            .add("count w m; multi_delete_all w m 00; multi_delete_all w m 01")
+            .add("multi_delete_all w m 09; multi_scan w m limit=9; count w m")
+            .add("multi_scan w m reverse limit=62")
+            .add("begin_nested n w; multi_delete_all n m 03; multi_delete_all n m 08; count n m")
+            .add("multi_scan n m from=02 to=09 reverse limit=9; abort n; count w m")
+            .add("multi_put w m 04 4; multi_scan w m to=05 reverse limit=3; commit w")
+            .add("multi_scan r m reverse limit=3; multi_scan r m from=04 limit=2")
+            .add("multi_delete_all r m 03; count r m; abort r; read r; count r m")
+            .add("multi_scan r m reverse limit=70; multi_values r m 04; abort r"),
+        lost.add("multi_values w m k; multi_put w m k 5; multi_values w m k reverse; commit w")
+            .add("read r; multi_scan r m; multi_scan r m reverse; abort r"),
     ]
 }
