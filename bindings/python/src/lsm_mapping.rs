@@ -8,14 +8,14 @@ use huon_lsm::RawLsmTable;
 use pyo3::exceptions::{PyKeyError, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::bytes::{Data, shown};
 use crate::fault::{Fault, Res, key_error, value_error};
 use crate::given::{Chunk, in_chunks, with_keys};
 use crate::lsm::Handle;
 use crate::part::Part;
-use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
+use crate::scan::{As, Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
 use crate::table::{Pair, RELEASE_KEYS, change_many, level, shown_pair};
 use crate::view;
@@ -255,21 +255,8 @@ impl LsmMapping {
         Ok(Items { scan: self.scan(part, Shows::Items)? })
     }
 
-    fn __richcmp__<'py>(
-        &self,
-        py: Python<'py>,
-        other: &Bound<'py, PyAny>,
-        op: CompareOp,
-    ) -> Res<Bound<'py, PyAny>> {
-        let Ok(other) = other.cast::<PyMapping>() else {
-            return Ok(py.NotImplemented().into_bound(py));
-        };
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
-            return Ok(py.NotImplemented().into_bound(py));
-        }
-        let own = self.scan(Part::default(), Shows::Items)?.dict(py)?;
-        let other = PyDict::from_sequence(other.items()?.as_any())?;
-        Ok(own.rich_compare(other, op)?)
+    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Res<Bound<'py, PyAny>> {
+        self.scan(Part::default(), Shows::Items)?.compare(other, op, As::Mapping)
     }
 
     /// What the table consists of, as the transaction shows it without what it has only collected,

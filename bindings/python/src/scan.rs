@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use huon::{RawMulti, RawTable};
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBytes, PyDict, PySet};
+use pyo3::types::{PyBytes, PyDict, PyMapping, PySet};
 
 use crate::bytes::{Data, pair};
 use crate::fault::{Res, value_error};
@@ -445,19 +445,17 @@ macro_rules! set_view {
 
             fn __richcmp__<'py>(
                 &self,
-                py: Python<'py>,
                 other: &Bound<'py, PyAny>,
                 op: CompareOp,
             ) -> Res<Bound<'py, PyAny>> {
-                let set = py.import("collections.abc")?.getattr("Set")?;
-                if !other.is_instance(&set)? {
-                    return Ok(py.NotImplemented().into_bound(py));
-                }
-                let other = PySet::empty(py)?.call_method1("union", (other,))?;
-                Ok(self.scan.set(py)?.rich_compare(other, op)?)
+                self.scan.compare(other, op, As::Set)
             }
         }
     };
+}
+
+fn is_set(object: &Bound<'_, PyAny>) -> PyResult<bool> {
+    object.is_instance(&object.py().import("collections.abc")?.getattr("Set")?)
 }
 
 set_view! {
@@ -475,13 +473,42 @@ view! {
     Values,
 }
 
+/// What of Python's a part of a table compares as.
+#[derive(Clone, Copy)]
+pub(crate) enum As {
+    Set,
+    Mapping,
+}
+
 impl Scan {
+    /// Compares what it shows with something else of its kind, in whatever order that has it.
+    pub(crate) fn compare<'py>(
+        self: &Arc<Scan>,
+        other: &Bound<'py, PyAny>,
+        op: CompareOp,
+        kind: As,
+    ) -> Res<Bound<'py, PyAny>> {
+        let py = other.py();
+        let is_equality = matches!(op, CompareOp::Eq | CompareOp::Ne);
+        let (own, other) = match (kind, other.cast::<PyMapping>()) {
+            (As::Set, _) if is_set(other)? => {
+                (self.set(py)?, PySet::empty(py)?.call_method1("union", (other,))?)
+            }
+            (As::Mapping, Ok(other)) if is_equality => {
+                let own = self.dict(py)?.into_any();
+                (own, PyDict::from_sequence(other.items()?.as_any())?.into_any())
+            }
+            _ => return Ok(py.NotImplemented().into_bound(py)),
+        };
+        Ok(own.rich_compare(other, op)?)
+    }
+
     fn set<'py>(self: &Arc<Scan>, py: Python<'py>) -> Res<Bound<'py, PyAny>> {
         Ok(PySet::empty(py)?.call_method1("union", (self.iter(py)?,))?)
     }
 
     /// As `dict` does, with all in it.
-    pub(crate) fn dict<'py>(self: &Arc<Scan>, py: Python<'py>) -> Res<Bound<'py, PyDict>> {
+    fn dict<'py>(self: &Arc<Scan>, py: Python<'py>) -> Res<Bound<'py, PyDict>> {
         let dict = PyDict::new(py);
         for record in self.iter(py)?.try_iter()? {
             let (key, value) = pair(&record?)?;

@@ -7,14 +7,14 @@ use huon::{Error, RawTable};
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::pyclass::CompareOp;
-use pyo3::types::{PyBytes, PyDict, PyList, PyMapping, PyTuple};
+use pyo3::types::{PyBytes, PyDict, PyList, PyTuple};
 
 use crate::bytes::{Data, Name, shown};
 use crate::fault::{Fault, Res, key_error, value_error};
 use crate::given::{Chunk, in_chunks, with_keys};
 use crate::order;
 use crate::part::Part;
-use crate::scan::{Items, Keys, Scan, Shows, Source, Values};
+use crate::scan::{As, Items, Keys, Scan, Shows, Source, Values};
 use crate::seat::{Seat, look, look_detached};
 use crate::view;
 use crate::write::Level;
@@ -313,21 +313,8 @@ impl Table {
         Ok(Items { scan: self.scan(part, Shows::Items)? })
     }
 
-    fn __richcmp__<'py>(
-        &self,
-        py: Python<'py>,
-        other: &Bound<'py, PyAny>,
-        op: CompareOp,
-    ) -> Res<Bound<'py, PyAny>> {
-        let Ok(other) = other.cast::<PyMapping>() else {
-            return Ok(py.NotImplemented().into_bound(py));
-        };
-        if !matches!(op, CompareOp::Eq | CompareOp::Ne) {
-            return Ok(py.NotImplemented().into_bound(py));
-        }
-        let own = self.scan(Part::default(), Shows::Items)?.dict(py)?;
-        let other = PyDict::from_sequence(other.items()?.as_any())?;
-        Ok(own.rich_compare(other, op)?)
+    fn __richcmp__<'py>(&self, other: &Bound<'py, PyAny>, op: CompareOp) -> Res<Bound<'py, PyAny>> {
+        self.scan(Part::default(), Shows::Items)?.compare(other, op, As::Mapping)
     }
 
     // ---- changes
