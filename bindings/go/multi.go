@@ -18,7 +18,10 @@ import (
 )
 
 // Multi is a multimap in a transaction: a key may have many values, in order and none twice.
-type Multi struct{ handle }
+type Multi struct {
+	handle
+	name string
+}
 
 // Get returns the first value of a key, nil if it has none.
 func (m *Multi) Get(key []byte) ([]byte, error) {

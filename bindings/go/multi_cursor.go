@@ -2,7 +2,10 @@
 
 package huon
 
-import "bytes"
+import (
+	"bytes"
+	"fmt"
+)
 
 // MultiCursor is a place in a multimap, from pair to pair, or from key to key:
 //
@@ -18,13 +21,14 @@ import "bytes"
 // goroutine at a time uses it.
 type MultiCursor struct {
 	cursor
+	name string
 	// Where it was before a step that may lead too far.
 	key, value []byte
 }
 
 // Cursor is a cursor that has not begun: Next goes to the first pair, Prev to the last one.
 func (m *Multi) Cursor() *MultiCursor {
-	c := &MultiCursor{}
+	c := &MultiCursor{name: m.name}
 	c.walk.h, c.walk.ofPairs = &m.handle, true
 	return c
 }
@@ -37,11 +41,29 @@ func (c *MultiCursor) Raw() *MultiCursor {
 }
 
 // SeekPair goes to the first pair that is not below that one: to a value of the key that is not
-// below the value, else to the first value of the next key.
+// below the value, else to the first value of the next key. ErrValueLength if all values have one
+// length, and this one has another.
 func (c *MultiCursor) SeekPair(key, value []byte) (k, v []byte) {
 	c.begin(below, key)
+	if err := c.checkLength(value); err != nil {
+		c.walk.refuse(err)
+		return nil, nil
+	}
 	c.walk.value, c.walk.ofKey = append(c.walk.value[:0], value...), false
 	return c.one(false)
+}
+
+// checkLength refuses what cannot be a value. C would take it to some place, as any bytes have one.
+func (c *MultiCursor) checkLength(value []byte) error {
+	stat, err := c.walk.h.tx.TableStat(c.name)
+	if isCode(err, ErrTableNotFound) {
+		return nil // It was renamed, or is gone: the step tells.
+	}
+	if is := int(stat.ValueBytes); err == nil && is != 0 && is != len(value) {
+		err = misuse(ErrValueLength, fmt.Sprintf("values of this multimap have %d bytes, and not %d",
+			is, len(value)))
+	}
+	return err
 }
 
 // beside goes beside all values of the key that the cursor is at, or at which it deleted a value.
@@ -111,7 +133,7 @@ func (c *MultiCursor) CountValues() (uint64, error) {
 	if !is {
 		return 0, errNoRecord
 	}
-	return (&Multi{*c.walk.h}).CountValues(key)
+	return (&Multi{handle: *c.walk.h}).CountValues(key)
 }
 
 // Delete removes the pair that the cursor is at. Next and Prev go on from there, and NextValue and
@@ -121,7 +143,7 @@ func (c *MultiCursor) Delete() error {
 	if w.place != at {
 		return errNoRecord
 	}
-	if _, err := (&Multi{*w.h}).Delete(w.key, w.value); err != nil {
+	if _, err := (&Multi{handle: *w.h}).Delete(w.key, w.value); err != nil {
 		return err
 	}
 	w.place = deleted
@@ -135,7 +157,7 @@ func (c *MultiCursor) DeleteAll() (uint64, error) {
 	if w.place != at {
 		return 0, errNoRecord
 	}
-	count, err := (&Multi{*w.h}).DeleteAll(w.key)
+	count, err := (&Multi{handle: *w.h}).DeleteAll(w.key)
 	if err == nil {
 		w.place, w.ofKey = below, true
 	}

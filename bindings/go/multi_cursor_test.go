@@ -343,6 +343,62 @@ func TestMultiCursorOfNumbers(t *testing.T) {
 	}))
 }
 
+// A pair whose value has a length that no value has is not sought.
+func TestMultiCursorOfAnotherLength(t *testing.T) {
+	db := open(t, nil)
+	k, four := []byte("k"), []byte{4, 0, 0, 0}
+	ofFour := []huon.TableOptions{{ValueBytes: 4}, {Values: huon.Uint32}}
+	seek := func(tx *huon.Tx, name string) error {
+		m, err := tx.Multi(name)
+		must(t, err)
+		c := m.Cursor()
+		for _, wrong := range [][]byte{nil, {4, 0, 0}, {4, 0, 0, 0, 0}} {
+			if k, v := c.SeekPair(k, wrong); k != nil || v != nil || c.Key() != nil {
+				t.Error(name, k, v)
+			}
+			refused(t, c.Err(), huon.ErrValueLength)
+		}
+		if found, v := c.SeekPair(k, four); string(found) != "k" || string(v) != string(four) {
+			t.Error(name, found, v)
+		}
+		return c.Err()
+	}
+	must(t, db.Update(false, func(tx *huon.Tx) error {
+		for n, with := range ofFour {
+			m, err := tx.CreateMulti(fmt.Sprint("m", n), with)
+			must(t, err)
+			_, err = m.Put(k, []byte{4, 0, 0})
+			refused(t, err, huon.ErrValueLength)
+			must(t, second(m.Put(k, four)))
+			must(t, second(m.Put(k, []byte{5, 0, 0, 0})))
+			must(t, seek(tx, fmt.Sprint("m", n)))
+		}
+		// Where values have any length, a shorter one has its place.
+		m, err := tx.CreateMulti("any", huon.TableOptions{})
+		must(t, err)
+		must(t, second(m.Put(k, four)))
+		c := m.Cursor()
+		if _, v := c.SeekPair(k, []byte{4, 0, 0}); string(v) != string(four) {
+			t.Error(v)
+		}
+		must(t, c.Err())
+		must(t, m.Rename("other"))
+		c.SeekPair(k, four)
+		refused(t, c.Err(), huon.ErrTableNotFound)
+		return nil
+	}))
+	must(t, db.View(func(tx *huon.Tx) error {
+		return errors.Join(seek(tx, "m0"), seek(tx, "m1"))
+	}))
+	// One that nobody asks for is what View returns.
+	refused(t, db.View(func(tx *huon.Tx) error {
+		m, err := tx.Multi("m0")
+		must(t, err)
+		m.Cursor().SeekPair(k, nil)
+		return nil
+	}), huon.ErrValueLength)
+}
+
 // After the end of its transaction, or a turn of it, a cursor shows nothing, and says why.
 func TestMultiCursorAfterTheEnd(t *testing.T) {
 	db := open(t, nil)
@@ -375,6 +431,10 @@ func TestMultiCursorAfterTheEnd(t *testing.T) {
 		}
 		refused(t, c.Err(), huon.ErrClosed)
 	}
+	if k, _ := c.SeekPair([]byte("a"), nil); k != nil {
+		t.Error(string(k))
+	}
+	refused(t, c.Err(), huon.ErrClosed)
 	if c.FirstValue() != nil || c.Key() != nil {
 		t.Error("it shows what is gone")
 	}

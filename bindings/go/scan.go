@@ -105,9 +105,7 @@ func (w *walker) step(back bool) (key, value []byte) {
 func (w *walker) fetch(back bool) bool {
 	tx := w.h.tx
 	if err := tx.lock(); err != nil {
-		tx.root.mu.Lock()
-		defer tx.unlock()
-		return w.fail(err)
+		return w.refuse(err)
 	}
 	defer tx.unlock()
 	version := tx.version.Load()
@@ -158,6 +156,14 @@ func (w *walker) leave(back bool) {
 	default:
 		w.place = above
 	}
+}
+
+// refuse is fail where the transaction is not locked.
+func (w *walker) refuse(err error) bool {
+	tx := w.h.tx
+	tx.root.mu.Lock()
+	defer tx.unlock()
+	return w.fail(err)
 }
 
 // fail keeps an error; the transaction is locked.

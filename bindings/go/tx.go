@@ -455,7 +455,7 @@ func (tx *Tx) Multi(name string) (*Multi, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Multi{h}, nil
+	return &Multi{h, name}, nil
 }
 
 // MultiWith is Multi with the options that it was created with: see TableWith.
@@ -464,7 +464,7 @@ func (tx *Tx) MultiWith(name string, with TableOptions) (*Multi, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Multi{h}, nil
+	return &Multi{h, name}, nil
 }
 
 // CreateMulti opens the multimap of that name, and creates it if there is none.
@@ -473,7 +473,7 @@ func (tx *Tx) CreateMulti(name string, with TableOptions) (*Multi, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Multi{h}, nil
+	return &Multi{h, name}, nil
 }
 
 // DropTable deletes the table or multimap of that name, with all that is in it. It reports whether
