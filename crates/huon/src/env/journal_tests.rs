@@ -76,6 +76,23 @@ fn a_durable_commit_is_one_write_and_one_flush_of_the_journal() {
     assert_eq!(events.last(), Some(&Event::JournalSync));
 }
 
+/// The file grew before the commit, and the journal's flush says nothing of its length.
+#[test]
+fn a_replay_makes_the_file_as_long_as_was_promised() {
+    let (disk, env) = with_commits(2);
+    let (mut geometry, file_bytes) = env.info().map(|i| (i.geometry, i.file_bytes)).unwrap();
+    geometry.min_bytes = file_bytes * 3;
+    env.set_geometry(geometry).unwrap();
+    let data = &disk.flushed_image()[..file_bytes as usize];
+    let crashed = disk.after_crash(data, false).unwrap();
+    let crashed = crashed.with_journal_image(&disk.flushed_journal_image());
+    crate::testing::kill(env);
+    let env = options().open_simulated(&crashed).unwrap();
+    let info = env.info().unwrap();
+    assert_eq!((env.recovery(), info.geometry), (Recovery::Replayed, geometry));
+    assert!(info.file_bytes >= geometry.min_bytes, "{} bytes", info.file_bytes);
+}
+
 #[test]
 fn what_was_durable_is_there_after_a_power_loss() {
     let (disk, env) = with_commits(40);

@@ -248,6 +248,9 @@ fn apply(store: &Store, state: &State, record: &TxnRecord<'_>) -> Result<State> 
     }
     if !planted::is(Bug::UngrownReplay) {
         store.storage.grow(store.offset(meta.used))?;
+        // It was as long as was promised when the record was sealed, and no flush has made that
+        // durable. On a full disk it stays shorter, until the next writer.
+        let _ = store.storage.grow(store.offset(meta.geometry.min_pages.min(store.map_pages())));
     }
     for page in &pages {
         write_page(store, record, page, meta.used)?;
