@@ -88,7 +88,9 @@ impl App {
 
     /// Copies one snapshot to a new file beside this one, while readers and writers go on.
     fn back_up(&self) -> huon::Result<PathBuf> {
-        let target = self.path.with_extension(format!("{}.backup", now_ms()));
+        // Two in one millisecond are two files.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_nanos());
+        let target = self.path.with_extension(format!("{now}.backup"));
         self.env.copy_to(&target, CopyOptions::new())?;
         Ok(target)
     }
