@@ -493,6 +493,7 @@ fn blocks_are_as_long_as_the_document_says() {
         ("snapshot record", 8),
         ("backup header", 32),
         ("backup frame", 16),
+        ("head of an object", 160),
     ];
     for (block, bytes) in sizes {
         assert_eq!(format.block_bytes(block), bytes, "{block}");
