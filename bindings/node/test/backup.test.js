@@ -13,18 +13,9 @@ const { setTimeout: sleep } = require('node:timers/promises')
 const { Worker } = require('node:worker_threads')
 
 const { open, deleteFiles } = require('..')
-const { environment, file } = require('./support')
+const { file, filled } = require('./support')
 
 const root = path.join(__dirname, '..')
-
-/** An environment of some megabytes. */
-async function filled (t, options) {
-  const env = environment(t, options)
-  const table = env.table('t', { valueEncoding: 'binary' })
-  const value = Buffer.alloc(4000, 7)
-  await table.putMany(Array.from({ length: 2000 }, (_, n) => [n, value]))
-  return { env, table }
-}
 
 /** Waits until nothing is read any more. */
 async function unread (env) {

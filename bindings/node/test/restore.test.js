@@ -15,7 +15,7 @@ const { Worker } = require('node:worker_threads')
 const zlib = require('node:zlib')
 
 const { open, restore, deleteFiles } = require('..')
-const { environment, file } = require('./support')
+const { environment, file, filled } = require('./support')
 
 const root = path.join(__dirname, '..')
 const MISUSE = { name: 'HuonError', code: 'Misuse' }
@@ -26,15 +26,6 @@ const NOT_FOUND = { name: 'HuonError', code: 'SnapshotNotFound', message: /"othe
 function folder (t) {
   const inside = path.dirname(file(t))
   return { at: name => path.join(inside, name), names: () => fs.readdirSync(inside).sort() }
-}
-
-/** An environment of some megabytes. */
-async function filled (t, options) {
-  const env = environment(t, options)
-  const table = env.table('t', { valueEncoding: 'binary' })
-  const value = Buffer.alloc(4000, 7)
-  await table.putMany(Array.from({ length: 2000 }, (_, n) => [n, value]))
-  return { env, table }
 }
 
 /** A small one, with a whole backup and what changed since. */

@@ -20,6 +20,15 @@ function environment (t, options = { durability: 'lazy' }) {
   return env
 }
 
+/** An environment of some megabytes. */
+async function filled (t, options) {
+  const env = environment(t, options)
+  const table = env.table('t', { valueEncoding: 'binary' })
+  const value = Buffer.alloc(4000, 7)
+  await table.putMany(Array.from({ length: 2000 }, (_, n) => [n, value]))
+  return { env, table }
+}
+
 /** Numbers that look random, the same ones each time. */
 function randoms (seed) {
   let state = seed
@@ -29,4 +38,4 @@ function randoms (seed) {
   }
 }
 
-module.exports = { file, environment, randoms }
+module.exports = { file, environment, filled, randoms }
