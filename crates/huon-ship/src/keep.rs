@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::log::{millis_of, now_millis};
 use crate::object::{Head, Kind};
 use crate::point::{Moment, Point};
-use crate::remote::{BaseEntry, Floor, Hold, Remote, base_folder, log_name, lost};
+use crate::remote::{BaseEntry, Floor, Hold, Remote, log_name, lost};
 
 /// What a collection keeps; see [`Remote::collect`].
 #[derive(Debug, Clone)]
@@ -169,8 +169,7 @@ impl Remote {
         let listed = self.raw.ask("list", "base/", || self.raw.bucket.list("base/"))?;
         for object in &listed {
             let n = number_of(&object.name, "base/").unwrap_or(u64::MAX);
-            let folder = |base: &BaseEntry| base_folder(base.n, base.id);
-            let is_kept = floor.bases.iter().any(|base| object.name.starts_with(&folder(base)));
+            let is_kept = floor.bases.iter().any(|base| object.name.starts_with(&base.folder));
             if n < floor.lowest && !is_kept {
                 self.raw.delete(&object.name)?;
                 deleted += 1;
@@ -226,7 +225,7 @@ impl Remote {
     }
 
     /// Puts the whole snapshot to a record that leads to it.
-    fn put_base_at(&self, n: u64, scratch: &Path) -> Result<BaseEntry> {
+    fn put_base_at(&self, n: u64, scratch: &Path) -> Result<()> {
         let head = self.head(n)?.ok_or_else(|| lost(&log_name(n)))?;
         let gone = || Error::NothingShipped("nothing that was shipped by then is left".into());
         let plan = self.plan_of(&self.floor()?, n)?.ok_or_else(gone)?;

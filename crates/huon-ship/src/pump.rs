@@ -20,7 +20,7 @@ use crate::cipher::{hex, random};
 use crate::error::{Error, Result};
 use crate::log::Lane;
 use crate::object::{self, Head, Kind, digest_of};
-use crate::remote::{BaseEntry, Remote, base_part, digest_text};
+use crate::remote::{BaseEntry, Remote, base_part, digest_text, new_folder};
 use crate::stream;
 
 /// For how long the writer lock is waited for, before the shipper looks again.
@@ -129,8 +129,7 @@ impl Pump {
     fn begin_log(&mut self) -> Result<()> {
         let to = self.last.image().name();
         let head = self.lane.head_of(&self.remote, Kind::Start);
-        let entry = self.remote.add_base(&self.last, &head, &self.stop)?;
-        debug_assert_eq!(entry.name(), to);
+        self.remote.add_base(&self.last, &head, &self.stop)?;
         let record = object::plain(Head { to: Some(to), ..head }, b"");
         self.lane.append(&self.remote, &record, Some(to), &self.stop)
     }
@@ -235,14 +234,16 @@ fn place_of(
 }
 
 impl Remote {
-    /// Puts a whole snapshot into the bucket, as the state of a record, and lists it.
+    /// Puts a whole snapshot into the bucket, as the state of a record, and lists it, unless one of
+    /// this snapshot is listed by now.
     pub(crate) fn add_base(
         &self,
         capture: &Capture,
         record: &Head,
         stop: &AtomicBool,
-    ) -> Result<BaseEntry> {
+    ) -> Result<()> {
         let to = capture.image().name();
+        let folder = new_folder(record.n, to.id);
         let (mut part, mut bytes, mut before) = (0, 0, [0; 32]);
         stream::cut(capture, None, &mut |piece, is_last| {
             if stop.load(Ordering::Relaxed) {
@@ -258,8 +259,8 @@ impl Remote {
                 ..*record
             };
             let object = object::of_piece(head, piece, self.level, &self.cipher)?;
-            let name = base_part(record.n, to.id, part);
-            self.put_part(&name, &object)?;
+            // That it is there is the answer to a request whose first answer was lost.
+            self.raw.make(&base_part(&folder, part), &object)?;
             before = digest_of(&object);
             part += 1;
             bytes += object.len() as u64;
@@ -273,24 +274,15 @@ impl Remote {
             parts: part,
             bytes,
             digest: digest_text(&before),
+            folder,
         };
         self.edit_floor(&mut |floor| {
-            if !floor.bases.contains(&entry) {
+            // Another collection may have been faster, and may have deleted the parts, too.
+            let is_listed = floor.bases.iter().any(|base| base.is(entry.n, to));
+            if !is_listed && entry.n >= floor.lowest {
                 floor.bases.push(entry.clone());
             }
             Ok(())
-        })?;
-        Ok(entry)
-    }
-
-    /// Makes a part. One that an attempt before has left there has other bytes, and goes first.
-    fn put_part(&self, name: &str, object: &[u8]) -> Result<()> {
-        loop {
-            let made = self.raw.ask("create", name, || self.raw.bucket.create(name, object))?;
-            if made || self.raw.get(name)?.is_some_and(|found| found.bytes == object) {
-                return Ok(());
-            }
-            self.raw.delete(name)?;
-        }
+        })
     }
 }

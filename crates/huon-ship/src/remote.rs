@@ -166,6 +166,8 @@ pub(crate) struct BaseEntry {
     pub(crate) bytes: u64,
     /// Digest of its last part, which has those of the others.
     pub(crate) digest: String,
+    /// Its parts have names that begin so.
+    pub(crate) folder: String,
 }
 
 impl BaseEntry {
@@ -179,7 +181,7 @@ impl BaseEntry {
     }
 
     pub(crate) fn part(&self, part: u64) -> String {
-        base_part(self.n, self.id, part)
+        base_part(&self.folder, part)
     }
 }
 
@@ -208,12 +210,14 @@ pub(crate) fn log_name(n: u64) -> String {
     format!("log/{n:016x}")
 }
 
-pub(crate) fn base_part(n: u64, id: u64, part: u64) -> String {
-    format!("{}{part:08x}", base_folder(n, id))
+pub(crate) fn base_part(folder: &str, part: u64) -> String {
+    format!("{folder}{part:08x}")
 }
 
-pub(crate) fn base_folder(n: u64, id: u64) -> String {
-    format!("base/{n:016x}-{id:016x}/")
+/// The folder of a base that is begun now. Each attempt has its own: two that make the same base at
+/// the same moment do not meet.
+pub(crate) fn new_folder(n: u64, id: u64) -> String {
+    format!("base/{n:016x}-{id:016x}-{}/", hex(&random::<8>()))
 }
 
 /// JSON of something that has no maps with strange keys.

@@ -149,8 +149,8 @@ impl Shipper {
     /// Waits until a commit is in the log. Those that wait at the same time share a segment.
     ///
     /// # Errors
-    /// [`Error::Timeout`]: it may be shipped later; [`Error::Fenced`] and others: the shipper has
-    /// ended, and it was not shipped.
+    /// [`Error::Timeout`]: it may be shipped later; [`Error::Fenced`]: it was not shipped; others:
+    /// the shipper has ended, and it is not known whether its last request will still arrive.
     pub fn wait(&self, id: u64, timeout: Duration) -> Result<()> {
         let end = Instant::now().checked_add(timeout);
         let mut state = self.shared.state();

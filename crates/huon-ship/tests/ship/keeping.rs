@@ -1,9 +1,15 @@
 //! What is kept, and what is deleted.
 
-use std::sync::Arc;
+use std::io;
+use std::ops::Range;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, SystemTime};
 
-use huon_ship::{CollectOptions, Error, Follower, Memory, Point};
+use huon_ship::{
+    Bucket, CollectOptions, Error, Follower, Key, Listed, Memory, Object, Point, RemoteOptions,
+    Version,
+};
 
 use crate::shop::{Shop, WAIT};
 
@@ -109,4 +115,82 @@ fn a_follower_that_is_too_far_behind_is_told() {
     drop(follower);
     let told = Follower::open(shop.remote.clone(), &path).map(drop);
     assert!(matches!(told, Err(Error::Diverged(_))), "{told:?}");
+}
+
+/// What is done once, before the next part of a base is made.
+type Before = Box<dyn FnOnce() + Send>;
+
+/// A bucket in which something else happens before a part of a base is made, and no further part is
+/// made after that one.
+#[derive(Default)]
+struct Interrupted {
+    memory: Memory,
+    before: Mutex<Option<Before>>,
+    is_killed: AtomicBool,
+}
+
+impl Bucket for Interrupted {
+    fn get(&self, name: &str) -> io::Result<Option<Object>> {
+        self.memory.get(name)
+    }
+
+    fn get_range(&self, name: &str, range: Range<u64>) -> io::Result<Option<Vec<u8>>> {
+        self.memory.get_range(name, range)
+    }
+
+    fn create(&self, name: &str, bytes: &[u8]) -> io::Result<bool> {
+        if !name.starts_with("base/") {
+            return self.memory.create(name, bytes);
+        }
+        if self.is_killed.load(Ordering::Relaxed) {
+            return Err(io::Error::new(io::ErrorKind::InvalidInput, "it was killed"));
+        }
+        let before = self.before.lock().expect("no panic").take();
+        if let Some(before) = before {
+            before();
+            self.is_killed.store(true, Ordering::Relaxed);
+        }
+        self.memory.create(name, bytes)
+    }
+
+    fn swap(&self, name: &str, version: &Version, bytes: &[u8]) -> io::Result<bool> {
+        self.memory.swap(name, version, bytes)
+    }
+
+    fn delete(&self, name: &str) -> io::Result<()> {
+        self.memory.delete(name)
+    }
+
+    fn list(&self, prefix: &str) -> io::Result<Vec<Listed>> {
+        self.memory.list(prefix)
+    }
+}
+
+#[test]
+fn a_collection_that_is_killed_beside_another_breaks_nothing() {
+    let bucket = Arc::new(Interrupted::default());
+    let key = Key::from_bytes([9; 32]);
+    let mut shop = Shop::with(bucket.clone(), &RemoteOptions::new().key(key));
+    let shipper = shop.shipper();
+    for round in 0..4 {
+        shipper.wait(shop.change(round), WAIT).expect("it is shipped");
+    }
+    std::thread::sleep(Duration::from_millis(10));
+    let options = CollectOptions::new().keep(Duration::ZERO).grace(Duration::ZERO);
+    let scratch = shop.dir.path().join("scratch");
+    let (remote, at, other) = (shop.remote.clone(), scratch.clone(), options.clone());
+    let whole = move || {
+        let report = remote.collect(&other, &at).expect("it is whole");
+        assert_eq!(report.bases, 1);
+    };
+    *bucket.before.lock().expect("no panic") = Some(Box::new(whole));
+    // Whether it comes to its end is not the matter.
+    let _ = shop.remote.collect(&options, &scratch);
+    assert!(bucket.is_killed.swap(false, Ordering::Relaxed), "they met");
+    for _ in 0..2 {
+        assert_eq!(shop.remote.check().expect("the check").problems, Vec::<String>::new());
+        assert_eq!(shop.restored(Point::Latest), shop.shown());
+        std::thread::sleep(Duration::from_millis(10));
+        shop.remote.collect(&options, &scratch).expect("what is older goes");
+    }
 }
