@@ -18,8 +18,8 @@ const LOCK: &str = ".lock";
 ///
 /// An object is a file that gets its name by a hard link once it is whole and flushed, so that two
 /// processes never make the same one. Only the user that has made it can read it, as with the file
-/// that is shipped. A directory of NFS will do where all machines use version 4: the replacement of
-/// an object takes the lock of a file.
+/// that is shipped. On NFS, which was not tried, all machines need version 4: the replacement of an
+/// object takes the lock of a file.
 ///
 /// ```
 /// # let dir = tempfile::tempdir()?;
